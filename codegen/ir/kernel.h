@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// The kernel IR: loop programs on scalars and vectors. The compiler's third representation, one for
+// all backends; strategies (codegen/lower) write it, renderers (codegen/render) print it.
+//
+// Semantics
+// ---------
+// - A kernel has parameters (pointers to typed, non-overlapping arrays, except that a writable
+//   parameter may be listed as `may_alias` one read-only parameter at equal indices: in-place
+//   elementwise), local arrays (private to one iteration of the thread loop), and a list of statements.
+// - Values have a dtype and a lane count (1: scalar). Elementwise ops take operands of equal type;
+//   a scalar is widened only by an explicit kBroadcast. Index arithmetic is i64.
+// - Expressions are pure and shared (hash-consed by the Kernel): equal expressions have equal ExprId.
+//   A load reads memory when the statement that contains it executes. Both sides of a kSelect are
+//   evaluated, so every load must be in bounds whatever the condition: clamp the index.
+// - Loops run from begin to end (exclusive) by 1. kUnrolled and kVector loops have constant bounds.
+//   kVector: the iterations are independent and the body is straight-line (Let, Store, nested
+//   kUnrolled loops); vectorize() turns it into lanes. kThread: at most one, the outermost
+//   statement; its iterations are independent and the runtime splits [0, extent) among threads: the
+//   rendered function is `void name(void* const* params, int64_t begin, int64_t end)`. A kernel
+//   without a thread loop has thread extent 1. kGroup and kLocal are the GPU's grid and work-group axes.
+// - Float arithmetic is IEEE, not contracted: a fused multiply-add happens exactly where kFma says so
+//   (hence the C and the LLVM renderer give equal bits). kMin is `a < b ? a : b`, kMax is
+//   `a > b ? a : b` (b if either is NaN): one x86 instruction; lowering arranges operands where the
+//   graph's NaN rule needs it. Integer kDiv and kRem truncate; the divisor is never 0.
+// - f16 and bf16 exist in memory only: load or store through kCast to f32.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/status.h"
+
+namespace camshaft::ir {
+
+using base::DType;
+
+struct ValueType {
+  DType dtype = DType::kFloat32;
+  int32_t lanes = 1;
+  bool operator==(const ValueType&) const = default;
+};
+
+enum class KOp : uint8_t {
+  // Leaves
+  kIntConst,    // int_value; any integer dtype or bool
+  kFloatConst,  // float_value
+  kVar,         // int_value = VarId: a loop variable (i64) or a Let (any type)
+  kLoad,        // array = ArrayId; args[0] = index (i64) of the first element, in elements.
+                //   index lanes 1, result lanes n: n consecutive elements; index lanes n: a gather
+  // Lanes
+  kBroadcast,  // scalar -> lanes
+  kRamp,       // scalar base args[0] + {0,1,2,...} * scalar stride args[1]
+  kReduceAdd,  // lanes -> scalar, pairwise: halves added until one is left
+  kReduceMax,  // as kMax, pairwise
+  kReduceMin,
+  // Arithmetic
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kRem,  // integers: sign of the dividend; floats: fmod
+  kMin,
+  kMax,
+  kFma,  // args[0] * args[1] + args[2], rounded once; floats
+  kAnd,  // integers and bool
+  kOr,
+  kXor,
+  kShl,
+  kShr,  // arithmetic for signed, logical for unsigned
+  // Comparison -> bool
+  kEq,
+  kLt,
+  kLe,
+  // Choice and conversion
+  kSelect,   // args: bool condition, then, else
+  kCast,     // to `type.dtype`; float -> integer truncates and saturates, NaN gives 0
+  kBitcast,  // same size
+  // Math on floats; a target that lacks one gets it by decompose_math()
+  kAbs,
+  kNeg,
+  kSqrt,
+  kFloor,
+  kCeil,
+  kRound,  // to nearest, ties to even
+  kExp,
+  kLog,
+  kSin,
+  kCos,
+  kTanh,
+  kErf,
+  kPow,
+};
+inline constexpr int kKOpCount = static_cast<int>(KOp::kPow) + 1;
+// "add", "load", ...; arity 0 to 3. Static storage.
+const char* kop_name(KOp op);
+int kop_arity(KOp op);
+
+using ExprId = int32_t;
+using VarId = int32_t;
+using ArrayId = int32_t;  // parameters first, then locals: see Kernel::arrays
+inline constexpr ExprId kNoExpr = -1;
+
+struct Expr {
+  KOp op = KOp::kIntConst;
+  ValueType type;
+  ArrayId array = -1;
+  int64_t int_value = 0;
+  double float_value = 0;
+  ExprId args[3] = {kNoExpr, kNoExpr, kNoExpr};
+  bool operator==(const Expr&) const = default;
+};
+
+// A loop variable or a Let. `lo` and `hi` bound a loop variable's values (inclusive); the
+// simplifier trusts them.
+struct Var {
+  std::string name;
+  ValueType type;
+  int64_t lo = INT64_MIN;
+  int64_t hi = INT64_MAX;
+};
+
+enum class ArrayKind : uint8_t { kParam, kLocal };
+struct Array {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  ArrayKind kind = ArrayKind::kParam;
+  bool writable = false;
+  int64_t elements = 0;   // accesses stay in [0, elements)
+  ArrayId may_alias = -1; // a writable parameter that may be the same memory as this read-only one
+};
+
+enum class LoopKind : uint8_t { kSerial, kUnrolled, kVector, kThread, kGroup, kLocal };
+enum class StmtKind : uint8_t { kFor, kIf, kLet, kStore, kBarrier };
+
+struct Stmt {
+  StmtKind kind = StmtKind::kStore;
+  LoopKind loop = LoopKind::kSerial;
+  VarId var = -1;          // kFor, kLet
+  ExprId begin = kNoExpr;  // kFor
+  ExprId end = kNoExpr;    // kFor
+  ExprId condition = kNoExpr;  // kIf: scalar bool
+  ArrayId array = -1;          // kStore
+  ExprId index = kNoExpr;      // kStore: i64; lanes 1 stores `value`'s lanes consecutively, lanes n scatters
+  ExprId value = kNoExpr;      // kLet, kStore
+  std::vector<Stmt> body;      // kFor, kIf
+};
+
+// A kernel and the builder of its expressions. Builder methods check types (CAMSHAFT_CHECK: a
+// mistake is a bug in a strategy), fold constants, and keep integer sums in a canonical order, so
+// that equal index expressions get equal ids. div and mod of i64 by a positive constant use the
+// variables' ranges: (8*i + j) / 8 is i and (8*i + j) % 8 is j where 0 <= j < 8.
+// Not thread-safe. Copyable.
+class Kernel {
+ public:
+  std::string name;
+  std::vector<Stmt> body;
+  int64_t thread_extent = 1;
+
+  const Expr& expr(ExprId id) const { return exprs_[static_cast<size_t>(id)]; }
+  int expr_count() const { return static_cast<int>(exprs_.size()); }
+  const Array& array(ArrayId id) const { return arrays_[static_cast<size_t>(id)]; }
+  Array& array(ArrayId id) { return arrays_[static_cast<size_t>(id)]; }
+  const std::vector<Array>& arrays() const { return arrays_; }
+  const Var& var_info(VarId id) const { return vars_[static_cast<size_t>(id)]; }
+  const std::vector<Var>& vars() const { return vars_; }
+  int param_count() const;
+
+  // Parameters must be added before locals.
+  ArrayId add_param(std::string_view param_name, DType dtype, int64_t elements, bool writable);
+  ArrayId add_local(std::string_view local_name, DType dtype, int64_t elements);
+  VarId add_loop_var(std::string_view var_name, int64_t lo, int64_t hi);  // i64
+  VarId add_let_var(std::string_view var_name, ValueType type);
+
+  // Raw: interns the node as it is, without simplification (parser, passes).
+  ExprId intern(const Expr& node);
+
+  ExprId int_const(int64_t value, DType dtype = DType::kInt64);
+  ExprId float_const(double value, DType dtype = DType::kFloat32);
+  // A constant of `type.dtype`, broadcast to `type.lanes`.
+  ExprId splat(double value, ValueType type);
+  ExprId var(VarId id);
+  ExprId load(ArrayId array, ExprId index, int32_t lanes = 1);  // lanes follow from a vector index
+  ExprId broadcast(ExprId scalar, int32_t lanes);               // lanes 1: the scalar itself
+  ExprId ramp(ExprId base, ExprId stride, int32_t lanes);
+  ExprId unary(KOp op, ExprId a);
+  ExprId binary(KOp op, ExprId a, ExprId b);
+  ExprId fma(ExprId a, ExprId b, ExprId c);
+  ExprId select(ExprId condition, ExprId then_value, ExprId else_value);
+  ExprId cast(ExprId a, DType to);
+  ExprId bitcast(ExprId a, DType to);
+
+  ExprId add(ExprId a, ExprId b) { return binary(KOp::kAdd, a, b); }
+  ExprId sub(ExprId a, ExprId b) { return binary(KOp::kSub, a, b); }
+  ExprId mul(ExprId a, ExprId b) { return binary(KOp::kMul, a, b); }
+  ExprId add(ExprId a, int64_t b) { return add(a, int_const(b)); }
+  ExprId mul(ExprId a, int64_t b) { return mul(a, int_const(b)); }
+  ExprId div(ExprId a, int64_t b) { return binary(KOp::kDiv, a, int_const(b)); }
+  ExprId mod(ExprId a, int64_t b) { return binary(KOp::kRem, a, int_const(b)); }
+
+  // The value if `id` is a scalar integer constant.
+  bool is_int_const(ExprId id, int64_t* value = nullptr) const;
+  // Bounds of a scalar i64 expression, inclusive; INT64_MIN/MAX where unknown.
+  void bounds(ExprId id, int64_t* lo, int64_t* hi) const;
+  // `id` with variable `from` replaced by `to` everywhere, re-simplified; `to` may be a ramp, which
+  // widens whatever depends on it.
+  ExprId substitute(ExprId id, VarId from, ExprId to);
+
+ private:
+  ExprId simplify_binary(KOp op, ExprId a, ExprId b);
+
+  std::vector<Expr> exprs_;
+  std::vector<Var> vars_;
+  std::vector<Array> arrays_;
+  std::unordered_multimap<uint64_t, ExprId> interned_;
+};
+
+// Statement makers. Bodies are given ready.
+Stmt make_for(VarId var, ExprId begin, ExprId end, LoopKind kind, std::vector<Stmt> body);
+Stmt make_if(ExprId condition, std::vector<Stmt> body);
+Stmt make_let(VarId var, ExprId value);
+Stmt make_store(ArrayId array, ExprId index, ExprId value);
+
+// The kernel as text, and back. Example:
+//   kernel "add_relu" threads 16 {
+//     param a: f32[1024]
+//     param out: f32[1024] writable
+//     local acc: f32[8]
+//     for t in 0..16 thread {
+//       for i in 0..64 vector(…)        // loop kinds: serial unrolled vector thread group local
+//         let x: f32 = load(a, t * 64 + i)
+//         store(out, t * 64 + i, max(0.0, x))
+//     }
+//   }
+// The exact grammar is at the top of kernel_text.cc; print_kernel's result parses back to the same text.
+std::string print_kernel(const Kernel& kernel);
+base::Result<Kernel> parse_kernel(std::string_view text);
+
+// Checks types, definitions before use, loop rules, and (where bounds() can tell) that accesses are
+// inside their arrays. The first broken rule goes to the log ring.
+base::Status verify_kernel(const Kernel& kernel);
+
+// Runs iterations [begin, end) of the thread loop on host memory: the reference for the renderers.
+// `params[i]` points to the i-th parameter's elements.
+base::Status interpret_kernel(const Kernel& kernel, void* const* params, int64_t begin, int64_t end);
+
+}  // namespace camshaft::ir

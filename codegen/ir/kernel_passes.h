@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Passes over the kernel IR, run in this order between lowering and rendering by prepare_kernel().
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/ir/kernel.h"
+
+namespace camshaft::ir {
+
+// Replaces kVector loops by lanes: the loop variable becomes a ramp; an access whose index has
+// stride 1 in it becomes a vector access, stride 0 a broadcast, anything else a gather or scatter.
+// Loops longer than `max_lanes` are split into a serial loop over vectors of max_lanes and a scalar
+// tail; max_lanes 1 turns them into serial loops. max_lanes is in elements of 4 bytes; a loop whose
+// widest element is 8 bytes gets half.
+Kernel vectorize_loops(Kernel kernel, int32_t max_lanes);
+
+// Expands kUnrolled loops, innermost first; constants fold on the way.
+Kernel unroll_loops(Kernel kernel);
+
+// What a target can compute by itself; the rest is decomposed.
+struct MathSupport {
+  bool fma = true;       // kFma as one instruction; otherwise it becomes mul and add
+  bool rounding = true;  // kFloor, kCeil, kRound
+  bool exp = false;      // kExp ... kPow: none of the CPU targets has them
+  bool log = false;
+  bool sin_cos = false;
+  bool tanh = false;
+  bool erf = false;
+  bool pow = false;
+};
+
+// Replaces math ops that the target lacks by polynomials and bit operations. In f32, over the whole
+// range with infinities, NaN and denormals: exp, tanh, erf within 2 ULP, log within 2 ULP, sin and
+// cos within 2 ULP for |x| up to 1e5 (and never worse than 1e-5 absolute up to 2^31), pow within 8 ULP; f64
+// within 4 ULP of the correctly rounded result for exp and log. Each one's error is measured by its test.
+Kernel decompose_math(Kernel kernel, const MathSupport& support);
+
+// The three above in order, then dead Let and duplicate-store clean-up.
+Kernel prepare_kernel(Kernel kernel, int32_t max_lanes, const MathSupport& support);
+
+}  // namespace camshaft::ir

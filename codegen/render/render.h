@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Renderers: kernel IR -> text or LLVM IR -> a shared object, and the table of targets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ir/kernel.h"
+#include "codegen/ir/kernel_passes.h"
+#include "runtime/base/status.h"
+
+namespace camshaft::render {
+
+// What the compiler needs to know of a CPU target. Strategies read the numbers, renderers the names.
+struct CpuTarget {
+  std::string backend;   // "cpu" (C by clang) or "llvm" (LLVM IR in process)
+  std::string march;     // LLVM's CPU name, resolved: "znver3", never "native"
+  std::string triple;    // "x86_64-unknown-linux-gnu"
+  std::string features;  // LLVM feature string, sorted: "+avx2,+fma,..."; exactly what the code may use
+  int32_t vector_bytes = 32;      // widest register the kernels should use
+  int32_t vector_registers = 16;  // architectural count of those
+  bool fma = true;
+  bool gather = true;             // has vector gathers
+  int32_t l1_bytes = 32 << 10;
+  int32_t l2_bytes = 512 << 10;
+  int32_t l3_bytes = 8 << 20;
+  int32_t fma_per_cycle = 2;      // vector FMA instructions per cycle
+  int32_t loads_per_cycle = 2;    // vector loads per cycle
+  int32_t fma_latency = 4;        // cycles
+  ir::MathSupport math;
+
+  int32_t lanes(ir::DType dtype) const {
+    return static_cast<int32_t>(vector_bytes / base::dtype_size_bytes(dtype));
+  }
+};
+
+// The target named `spec`: "cpu", "llvm", "cpu:znver4", "llvm:cortex-a76", ...; without a march, the
+// machine that compiles. Unknown names fail with the list of known ones near to it.
+base::Result<CpuTarget> make_cpu_target(std::string_view spec);
+
+// One C translation unit with a function a kernel (names are C identifiers, unique). Kernels must be
+// prepared (prepare_kernel). The text is readable: it is what `inspect --source` shows.
+base::Result<std::string> render_c(const std::vector<ir::Kernel>& kernels, const CpuTarget& target);
+
+// The same kernels as textual LLVM IR, before optimisation (what `inspect --source` shows for llvm).
+base::Result<std::string> render_llvm(const std::vector<ir::Kernel>& kernels,
+                                      const CpuTarget& target);
+
+// Compiles kernels into one position-independent ELF shared object for the target: exports one
+// function a kernel, `void NAME(void* const* params, int64_t begin, int64_t end)`, imports nothing,
+// has no writable segment, and the same input gives the same bytes. "cpu" runs clang 19 (found by
+// name, or in CAMSHAFT_CLANG) on a file in a temporary folder; "llvm" works in process; both link
+// with lld. Blocks for seconds.
+base::Result<std::vector<std::byte>> compile_shared_object(const std::vector<ir::Kernel>& kernels,
+                                                           const CpuTarget& target);
+
+// Name and version of what compile_shared_object uses: "clang 19.1.7", "LLVM 19.1.7".
+base::Result<std::string> toolchain_version(const CpuTarget& target);
+
+// Assembly of one kernel, for `inspect --assembly` and for people who look at the inner loop.
+base::Result<std::string> render_assembly(const ir::Kernel& kernel, const CpuTarget& target);
+
+}  // namespace camshaft::render

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// A plan's metadata as plain structs: what plan files hold besides their raw sections. FORMAT.md
+// says how they lie in the file; writer.h and reader.h convert. Values, copyable.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/base/dtype.h"
+
+namespace camshaft::plan {
+
+using base::DType;
+
+// Bumped when a reader of the old version could misread a file of the new one.
+inline constexpr uint32_t kFormatVersion = 1;
+
+struct OutputSlice {
+  std::string name;
+  uint64_t offset = 0;  // elements from the start of the flattened output
+  std::vector<int64_t> shape;
+  std::string unit;
+};
+
+// An input or output. Dense row-major in memory; size is the product of `shape` times the dtype's.
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;
+  std::string unit;
+  std::vector<OutputSlice> slices;  // outputs only
+
+  uint64_t size_bytes() const;
+};
+
+// Where an argument's memory is.
+enum class Space : uint8_t { kArena = 0, kWeights = 1, kInput = 2, kOutput = 3, kState = 4 };
+struct ArgInfo {
+  Space space = Space::kArena;
+  uint32_t index = 0;         // kInput, kOutput, kState: which one
+  uint64_t offset_bytes = 0;  // from its start
+  uint64_t size_bytes = 0;    // that the kernel may touch
+};
+
+struct KernelInfo {
+  std::string symbol;    // entry point in the binary; several commands may share one kernel
+  std::string strategy;  // "conv_direct"
+};
+
+enum class CommandKind : uint8_t { kLaunch = 0, kCopy = 1 };
+struct CommandInfo {
+  CommandKind kind = CommandKind::kLaunch;
+  std::string name;         // of the graph nodes it computes, for people: "layer1.0.conv1+relu"
+  std::string description;  // shapes: "64x56x56 -> 64x56x56 k3x3 s1"
+  uint32_t kernel = 0;      // index into kernels
+  uint32_t grid[3] = {1, 1, 1};
+  uint32_t group[3] = {1, 1, 1};
+  uint32_t parts = 1;       // CPU threads, decided at compile time
+  std::vector<ArgInfo> args;
+  uint64_t flops = 0;       // arithmetic of the useful work, a multiply-add counts 2
+  uint64_t bytes = 0;       // moved at least: each argument's touched bytes once
+};
+
+struct EntryPoint {
+  std::string name;  // "run"
+  uint32_t first_command = 0;
+  uint32_t command_count = 0;
+};
+
+// For the arena map of `inspect --memory`.
+struct ArenaBlock {
+  std::string name;
+  uint64_t offset_bytes = 0;
+  uint64_t size_bytes = 0;
+  uint32_t first_command = 0;  // lifetime, inclusive
+  uint32_t last_command = 0;
+};
+
+// State that a run hands to the next one: output `next` is copied or swapped into input `state`.
+struct StateInfo {
+  std::string name;
+  uint64_t size_bytes = 0;
+};
+
+// Everything for one target: the same model compiled for one kind of machine.
+struct TargetInfo {
+  std::string target;     // "llvm:znver3", as given to compile and resolved
+  std::string device;     // registry name of the backend that runs it: "cpu"
+  std::string arch;       // "x86_64"
+  std::vector<std::string> features;  // CPU features that the code needs: "avx2", "fma"
+  std::string toolchain;  // "LLVM 19.1.7"
+  std::string binary_format;  // ProgramImage::format
+  uint32_t binary_section = 0;   // index into the file's section table
+  uint32_t weights_section = 0;  // 0: no weights (section 0 is always the metadata)
+  uint32_t source_section = 0;   // optional, 0: absent. Text of all kernels, zstd-compressed
+  uint32_t threads = 1;          // largest `parts`
+  uint64_t arena_bytes = 0;
+  uint64_t arena_lower_bound_bytes = 0;  // the most that is live at once: no planner can do better
+  std::vector<KernelInfo> kernels;
+  std::vector<CommandInfo> commands;
+  std::vector<EntryPoint> entry_points;
+  std::vector<ArenaBlock> arena_blocks;
+  std::vector<StateInfo> states;
+};
+
+// Inputs with the hash of the outputs that they must give on the same target, and their tolerance
+// for others: a device can test itself (`camshaft verify`).
+struct Golden {
+  std::string target;
+  uint32_t inputs_section = 0;   // inputs in order, each padded to 64 bytes
+  uint32_t outputs_section = 0;  // expected outputs, likewise
+  uint64_t output_hash_low = 0;  // XXH3-128 of the outputs section as this target computed it
+  uint64_t output_hash_high = 0;
+};
+
+struct PlanInfo {
+  std::string model_name;
+  std::string producer;      // "camshaft 0.1.0"
+  std::string model_digest;  // hex BLAKE2b-256 of the model file and its external data
+  std::vector<TensorInfo> inputs;
+  std::vector<TensorInfo> outputs;
+  std::vector<TargetInfo> targets;
+  std::vector<Golden> goldens;
+};
+
+}  // namespace camshaft::plan
