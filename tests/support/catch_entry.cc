@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+// The main function of every Catch2 test binary, compiled once.
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>
