@@ -17,7 +17,7 @@ namespace camshaft::base {
   } while (false)
 
 // On in debug and sanitizer builds; for checks on the hot path.
-#ifdef CAMSHAFT_DEBUG
+#ifdef CAMSHAFT_DCHECKS
 #define CAMSHAFT_DCHECK(condition) CAMSHAFT_CHECK(condition)
 #else
 #define CAMSHAFT_DCHECK(condition) \
