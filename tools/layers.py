@@ -40,7 +40,8 @@ _CODEGEN = ("codegen/ir", "runtime/base")
 LAYERS = (
     Layer("runtime/base"),
     Layer("runtime/plan", ("runtime/base",), ("capnp", "sodium", "xxhash"),
-          exception_files=("runtime/plan/metadata.cc",)),
+          exception_files=("runtime/plan/metadata.cc",
+                           "runtime/plan/kj_exceptions_device.cc")),
     Layer("runtime/session", ("runtime/plan", "runtime/base", "devices/hal/device.h")),
     Layer("runtime/realtime", ("runtime/base",)),
     Layer("runtime/capi", ("runtime/session", "devices/registry.h")),
