@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/ir/graph_attrs.h"
+
+namespace camshaft::ir {
+
+Attrs default_attrs(Op op) {
+  switch (op) {
+    case Op::kConstant:
+      return ConstantAttrs{};
+    case Op::kCast:
+      return CastAttrs{DType::kFloat32};
+    case Op::kReshape:
+      return ReshapeAttrs{};
+    case Op::kTranspose:
+      return TransposeAttrs{};
+    case Op::kBroadcast:
+      return BroadcastAttrs{};
+    case Op::kSlice:
+      return SliceAttrs{};
+    case Op::kPad:
+      return PadAttrs{};
+    case Op::kConcat:
+      return ConcatAttrs{};
+    case Op::kReduce:
+      return ReduceAttrs{};
+    case Op::kArgReduce:
+      return ArgReduceAttrs{};
+    case Op::kScan:
+      return ScanAttrs{};
+    case Op::kMatMul:
+      return {};
+    case Op::kConv:
+      return ConvAttrs{};
+    case Op::kPool:
+      return PoolAttrs{};
+    case Op::kGather:
+      return GatherAttrs{};
+    default:
+      return {};
+  }
+}
+
+}  // namespace camshaft::ir
