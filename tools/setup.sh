@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Installs what a fresh Debian 12 machine lacks to build and test Camshaft, and makes build/venv,
+# the Python environment of the reference checks. Safe to repeat; quick when nothing is missing.
+#
+# Runs as root, or with sudo. PYTHON=... picks the interpreter of build/venv (3.11 or later).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+  # compilers and build
+  clang-19 lld-19 llvm-19-dev libclang-rt-19-dev libstdc++-12-dev binutils scons ccache
+  # linked by the tools
+  libeigen3-dev libprotobuf-dev protobuf-compiler libonnx-dev libcli11-dev
+  libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
+  # linked by the runtime
+  capnproto libcapnp-dev libxxhash-dev libsodium-dev libpng-dev zlib1g-dev libzstd-dev
+  # tests
+  catch2 strace
+  # the system around them
+  python3 ca-certificates git
+)
+
+say() { printf 'setup: %s\n' "$*"; }
+
+die() {
+  printf 'setup: error: %s\n' "$*" >&2
+  exit 1
+}
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      printf '%s\n' "$package"
+  done
+}
+
+install_packages() {
+  command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+    die "this is no Debian system; install the like of: $*"
+  local missing root=()
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || die "run as root, or install these first: ${missing[*]}"
+    root=(sudo)
+  fi
+  say "installing ${#missing[@]} packages: ${missing[*]}"
+  "${root[@]}" apt-get -q update
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get -q -y --no-install-recommends install "${missing[@]}"
+}
+
+# True where an interpreter is new enough and can make an environment with pip in it.
+usable_python() {
+  "$1" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:+"$PYTHON"} python3 /usr/bin/python3; do
+    if usable_python "$candidate"; then
+      printf '%s\n' "$candidate"
+      return 0
+    fi
+  done
+  return 1
+}
+
+make_environment() {
+  local python stamp=build/venv/.requirements
+  if cmp -s tools/requirements.txt "$stamp" && build/venv/bin/python -c '' 2>/dev/null; then
+    return 0
+  fi
+  if ! python=$(find_python); then
+    install_packages python3-venv
+    python=$(find_python) || die "no Python from 3.11 on with venv and ensurepip; set PYTHON=..."
+  fi
+  say "making build/venv with $("$python" --version)"
+  rm -rf build/venv
+  mkdir -p build
+  "$python" -m venv build/venv
+  build/venv/bin/python -m pip --disable-pip-version-check -q install -r tools/requirements.txt
+  cp tools/requirements.txt "$stamp"
+}
+
+install_packages "${packages[@]}"
+make_environment
+say "ready: scons -j2 test, scons -j2 demo"
