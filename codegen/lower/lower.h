@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Lowering: a region of the schedule -> a kernel, by a strategy. A strategy is three functions in one
+// row of a table: whether it can do the region, its knobs (candidates, best guess first) and the
+// kernel that they give. `fallback` can do every region, so nothing is unsupported because a fast
+// strategy is missing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/kernel.h"
+#include "codegen/render/render.h"
+#include "codegen/schedule/schedule.h"
+#include "runtime/base/status.h"
+
+namespace camshaft::lower {
+
+using ir::ExprId;
+using ir::Kernel;
+using ir::NodeId;
+using ir::Stmt;
+using render::CpuTarget;
+using schedule::Region;
+using schedule::Schedule;
+
+// What may be chosen about a kernel. Strategies read the fields that they know.
+struct Knobs {
+  int32_t lanes = 8;    // vector width in elements
+  int32_t pixels = 6;   // register tile: rows (output pixels, matrix rows) ...
+  int32_t vectors = 2;  // ... times vectors of output channels or columns
+  int32_t unroll = 8;   // of the innermost reduction loop
+};
+std::string to_string(const Knobs& knobs);  // "6x2v8u8"
+
+// A parameter of a kernel: a value's buffer, or constant bytes made for this kernel.
+struct Argument {
+  NodeId value = ir::kNoNode;      // kNoNode: `constant` holds the bytes
+  std::vector<std::byte> constant; // packed weights; the memory it gets is 64-byte-aligned
+  bool written = false;
+};
+
+struct LoweredKernel {
+  Kernel kernel;  // not yet prepared (vectorised, unrolled)
+  std::vector<Argument> arguments;  // by parameter
+  std::string strategy;
+  Knobs knobs;
+};
+
+// One region to lower and what it needs to know.
+struct Task {
+  const Schedule& schedule;
+  const Region& region;
+  const CpuTarget& target;
+
+  const ir::Graph& graph() const { return schedule.graph; }
+  const ir::Node& node(NodeId id) const { return schedule.graph.node(id); }
+  const ir::TensorType& type(NodeId id) const { return schedule.graph.node(id).type; }
+  bool has_root(ir::Op op) const {
+    return region.root != ir::kNoNode && node(region.root).op == op;
+  }
+  bool has_buffer(NodeId id) const {
+    return schedule.buffer_of[static_cast<size_t>(id)] >= 0;
+  }
+};
+
+struct Strategy {
+  const char* name;
+  bool (*matches)(const Task& task);
+  std::vector<Knobs> (*knobs)(const Task& task);  // never empty where matches() is true
+  LoweredKernel (*emit)(const Task& task, const Knobs& knobs);
+};
+
+// The table, in order of preference; the last row is fallback. `find_strategy` is null if there is none.
+std::span<const Strategy> strategies();
+const Strategy* find_strategy(std::string_view name);
+
+// Lowers with the first strategy that matches and its first knobs, or with the named one (for tests
+// and the tuner; kInvalidArgument if it doesn't match).
+LoweredKernel lower_region(const Task& task);
+base::Result<LoweredKernel> lower_region_with(const Task& task, std::string_view strategy,
+                                              const Knobs* knobs);
+
+// Arithmetic of the region (a multiply-add counts 2) and the bytes that it moves at least (each leaf
+// and the output once).
+int64_t region_flops(const Task& task);
+int64_t region_bytes(const Task& task);
+// "64x56x56 -> 64x56x56 k3x3 s1 g1", for people.
+std::string region_description(const Task& task);
+
+}  // namespace camshaft::lower

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Memory planning: lifetimes by region number, then offsets in one arena. Placement is greedy by
+// size (largest first, each at the lowest offset that is free for its whole lifetime), tried with a
+// few orders; the best is kept. The lower bound is the most that is live during any one region.
+#include <algorithm>
+#include <utility>
+
+#include "codegen/schedule/schedule.h"
+
+namespace camshaft::schedule {
+namespace {
+
+int64_t aligned_size(int64_t bytes) {
+  const int64_t at_least = std::max<int64_t>(bytes, 1);
+  return (at_least + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+}
+
+bool lives_with(const BufferInfo& a, const BufferInfo& b) {
+  return a.first_region <= b.last_region && b.first_region <= a.last_region;
+}
+
+// Places `order` one after the other; returns the arena's size and the offsets in `offsets`.
+int64_t place(const std::vector<BufferInfo>& buffers, const std::vector<size_t>& order,
+              std::vector<int64_t>& offsets) {
+  int64_t arena_bytes = 0;
+  std::vector<size_t> placed;  // by offset
+  for (size_t i : order) {
+    const int64_t size = aligned_size(buffers[i].size_bytes);
+    int64_t offset = 0;
+    for (size_t other : placed) {
+      if (!lives_with(buffers[i], buffers[other])) continue;
+      if (offset + size <= offsets[other]) break;
+      offset = std::max(offset, offsets[other] + aligned_size(buffers[other].size_bytes));
+    }
+    offsets[i] = offset;
+    arena_bytes = std::max(arena_bytes, offset + size);
+    const auto position =
+        std::upper_bound(placed.begin(), placed.end(), offset,
+                         [&](int64_t value, size_t p) { return value < offsets[p]; });
+    placed.insert(position, i);
+  }
+  return arena_bytes;
+}
+
+void find_lifetimes(Schedule& schedule) {
+  for (size_t r = 0; r < schedule.regions.size(); ++r) {
+    const Region& region = schedule.regions[r];
+    const auto number = static_cast<int32_t>(r);
+    BufferInfo& written = schedule.buffers[static_cast<size_t>(
+        schedule.buffer_of[static_cast<size_t>(region.output)])];
+    written.first_region = number;
+    written.last_region = number;
+    for (NodeId leaf : region.leaves) {
+      const int32_t index = schedule.buffer_of[static_cast<size_t>(leaf)];
+      CAMSHAFT_CHECK(index >= 0);
+      schedule.buffers[static_cast<size_t>(index)].last_region = number;
+    }
+  }
+}
+
+int64_t lower_bound(const Schedule& schedule) {
+  std::vector<int64_t> change(schedule.regions.size() + 1, 0);
+  for (const BufferInfo& buffer : schedule.buffers) {
+    if (buffer.kind != BufferKind::kArena) continue;
+    change[static_cast<size_t>(buffer.first_region)] += aligned_size(buffer.size_bytes);
+    change[static_cast<size_t>(buffer.last_region) + 1] -= aligned_size(buffer.size_bytes);
+  }
+  int64_t live = 0;
+  int64_t most = 0;
+  for (int64_t step : change) {
+    live += step;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+}  // namespace
+
+void plan_memory(Schedule& schedule) {
+  find_lifetimes(schedule);
+  std::vector<BufferInfo>& buffers = schedule.buffers;
+  std::vector<size_t> by_size;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].kind == BufferKind::kArena) by_size.push_back(i);
+  }
+  std::vector<size_t> by_area = by_size;
+  std::vector<size_t> by_time = by_size;
+  const auto length = [&](size_t i) -> int64_t {
+    return buffers[i].last_region - buffers[i].first_region + 1;
+  };
+  const auto largest_first = [](std::vector<size_t>& order, const auto& key) {
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return std::pair(-key(a), a) < std::pair(-key(b), b);
+    });
+  };
+  largest_first(by_size, [&](size_t i) { return buffers[i].size_bytes; });
+  largest_first(by_area, [&](size_t i) { return buffers[i].size_bytes * length(i); });
+  schedule.arena_lower_bound_bytes = lower_bound(schedule);
+  schedule.arena_bytes = INT64_MAX;
+  for (const std::vector<size_t>& order : {by_size, by_area, by_time}) {
+    std::vector<int64_t> offsets(buffers.size(), 0);
+    const int64_t arena_bytes = place(buffers, order, offsets);
+    if (arena_bytes >= schedule.arena_bytes) continue;
+    schedule.arena_bytes = arena_bytes;
+    for (size_t i : order) buffers[i].offset_bytes = offsets[i];
+  }
+}
+
+}  // namespace camshaft::schedule

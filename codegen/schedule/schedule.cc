@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/schedule/schedule.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "codegen/ir/oracle.h"
+
+namespace camshaft::schedule {
+namespace {
+
+using ir::Op;
+
+bool literal_is_splat(const ir::Literal& literal) {
+  const auto size = static_cast<size_t>(base::dtype_size_bytes(literal.type.dtype));
+  if (literal.bytes.empty()) return false;
+  for (size_t at = size; at < literal.bytes.size(); at += size) {
+    if (std::memcmp(literal.bytes.data(), literal.bytes.data() + at, size) != 0) return false;
+  }
+  return true;
+}
+
+double first_element(const ir::Literal& literal) {
+  ir::Literal one;
+  one.type.dtype = literal.type.dtype;
+  one.bytes.assign(literal.bytes.begin(),
+                   literal.bytes.begin() + base::dtype_size_bytes(literal.type.dtype));
+  const ir::OracleTensor tensor = ir::to_oracle(one);
+  return tensor.floats.empty() ? static_cast<double>(tensor.ints[0]) : tensor.floats[0];
+}
+
+constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
+
+base::Status broken(const Region& region, const char* what) {
+  return base::fail(base::Code::kInternal, "schedule.verify", "region '%s' (%%%d): %s",
+                    region.name.c_str(), region.output, what);
+}
+
+base::Status verify_region(const Schedule& schedule, const Region& region,
+                           const std::set<NodeId>& available) {
+  const std::set<NodeId> members(region.nodes.begin(), region.nodes.end());
+  const std::set<NodeId> leaves(region.leaves.begin(), region.leaves.end());
+  if (region.nodes.empty() || region.nodes.back() != region.output) {
+    return broken(region, "its output is not its last node");
+  }
+  if (region.root != kNoNode && members.count(region.root) == 0) {
+    return broken(region, "its root is not among its nodes");
+  }
+  for (NodeId leaf : leaves) {
+    if (available.count(leaf) == 0) return broken(region, "a leaf is not computed before it");
+  }
+  for (NodeId id : members) {
+    for (NodeId operand : schedule.graph.node(id).inputs) {
+      double value = 0;
+      if (members.count(operand) == 0 && leaves.count(operand) == 0 &&
+          !is_splat(schedule.graph, operand, &value)) {
+        return broken(region, "an operand is neither inside nor a leaf");
+      }
+    }
+  }
+  return base::ok();
+}
+
+base::Status verify_placement(const Schedule& schedule) {
+  for (size_t i = 0; i < schedule.buffers.size(); ++i) {
+    const BufferInfo& a = schedule.buffers[i];
+    if (a.kind != BufferKind::kArena) continue;
+    if (a.offset_bytes % kBufferAlignment != 0 ||
+        a.offset_bytes + a.size_bytes > schedule.arena_bytes) {
+      return base::fail(base::Code::kInternal, "schedule.verify", "buffer of %%%d is misplaced", a.value);
+    }
+    for (size_t j = 0; j < i; ++j) {
+      const BufferInfo& b = schedule.buffers[j];
+      if (b.kind != BufferKind::kArena || a.first_region > b.last_region ||
+          b.first_region > a.last_region) {
+        continue;
+      }
+      if (a.offset_bytes < b.offset_bytes + b.size_bytes &&
+          b.offset_bytes < a.offset_bytes + a.size_bytes) {
+        return base::fail(base::Code::kInternal, "schedule.verify",
+                          "buffers of %%%d and %%%d overlap while both are live", a.value, b.value);
+      }
+    }
+  }
+  return base::ok();
+}
+
+}  // namespace
+
+const BufferInfo& Schedule::buffer(NodeId value) const {
+  const int32_t index = buffer_of[static_cast<size_t>(value)];
+  CAMSHAFT_CHECK(index >= 0);
+  return buffers[static_cast<size_t>(index)];
+}
+
+bool is_splat(const ir::Graph& graph, NodeId node, double* value) {
+  const ir::Node& n = graph.node(node);
+  if (n.op == Op::kBroadcast || n.op == Op::kReshape) return is_splat(graph, n.inputs[0], value);
+  if (n.op != Op::kConstant) return false;
+  const ir::Literal& literal = *n.as<ir::ConstantAttrs>().literal;
+  if (!literal_is_splat(literal)) return false;
+  *value = first_element(literal);
+  return base::is_float(literal.type.dtype) ||
+         (*value < kExactIntegers && *value > -kExactIntegers);
+}
+
+ir::Graph isolate_outputs(const ir::Graph& graph) {
+  ir::Graph result = graph;
+  std::set<NodeId> taken;
+  for (ir::GraphOutput& output : result.outputs) {
+    const ir::Node& node = result.node(output.node);
+    const bool is_source = node.op == Op::kInput || node.op == Op::kConstant;
+    if (is_source || !taken.insert(output.node).second) {
+      const ir::ReshapeAttrs same{node.type.shape};
+      output.node = result.add(Op::kReshape, {output.node}, same, output.name);
+      taken.insert(output.node);
+    }
+  }
+  return result;
+}
+
+Schedule make_schedule(const ir::Graph& graph, const ScheduleOptions& options) {
+  Schedule schedule;
+  schedule.graph = isolate_outputs(graph);
+  fuse_regions(schedule, options);
+  choose_layouts(schedule, options);
+  plan_memory(schedule);
+  return schedule;
+}
+
+base::Status verify_schedule(const Schedule& schedule) {
+  std::set<NodeId> available;
+  for (NodeId id = 0; id < schedule.graph.size(); ++id) {
+    const Op op = schedule.graph.node(id).op;
+    if (op == Op::kInput || op == Op::kConstant) available.insert(id);
+  }
+  for (const Region& region : schedule.regions) {
+    CAMSHAFT_TRY(verify_region(schedule, region, available));
+    available.insert(region.output);
+  }
+  for (const ir::GraphOutput& output : schedule.graph.outputs) {
+    if (available.count(output.node) == 0) {
+      return base::fail(base::Code::kInternal, "schedule.verify", "no region computes output '%s'",
+                        output.name.c_str());
+    }
+  }
+  return verify_placement(schedule);
+}
+
+std::string print_schedule(const Schedule& schedule) {
+  std::string text;
+  char line[256];
+  for (size_t r = 0; r < schedule.regions.size(); ++r) {
+    const Region& region = schedule.regions[r];
+    const BufferInfo& buffer = schedule.buffer(region.output);
+    const char* root =
+        region.root == kNoNode ? "-" : ir::op_info(schedule.graph.node(region.root).op).name;
+    std::snprintf(line, sizeof line, "%3zu %-8s %%%d = (", r, root, region.output);
+    text += line;
+    for (size_t i = 0; i < region.leaves.size(); ++i) {
+      std::snprintf(line, sizeof line, "%s%%%d", i == 0 ? "" : ", ", region.leaves[i]);
+      text += line;
+    }
+    std::snprintf(line, sizeof line, ") : %s block %d, %s at %lld, live %d..%d \"",
+                  ir::to_string(schedule.type(region.output)).c_str(), buffer.layout.channel_block,
+                  buffer.kind == BufferKind::kOutput ? "output" : "arena",
+                  static_cast<long long>(buffer.offset_bytes), buffer.first_region,
+                  buffer.last_region);
+    text += line + region.name + "\"\n";
+  }
+  std::snprintf(line, sizeof line, "arena %lld bytes, lower bound %lld\n",
+                static_cast<long long>(schedule.arena_bytes),
+                static_cast<long long>(schedule.arena_lower_bound_bytes));
+  return text + line;
+}
+
+}  // namespace camshaft::schedule

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// The schedule: an ordered list of fused regions and the buffers between them. The compiler's second
+// representation.
+//
+// Semantics
+// ---------
+// - A region becomes one kernel. It computes one value, `output`, which is written to a buffer; the
+//   values of its other `nodes` exist only inside the kernel. `root` is the structured node around
+//   which it grew, or kNoNode for a region of elementwise and movement nodes.
+// - A node may be inside several regions: movement nodes are folded into the index functions of every
+//   reader. An elementwise node is computed in one region only.
+// - `leaves` are the values that the region reads from memory: graph inputs, constants, outputs of
+//   earlier regions. Splat constants (all elements equal) are not leaves: kernels hold them as numbers.
+// - Regions run in the order of the list; each sees the results of all before it.
+// - A buffer holds one value in one layout. Arena buffers whose lifetimes overlap do not overlap in
+//   memory. Constants that a strategy packs have no buffer here; lowering makes them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ir/graph.h"
+#include "runtime/base/status.h"
+
+namespace camshaft::schedule {
+
+using ir::kNoNode;
+using ir::NodeId;
+
+// How a tensor lies in memory. channel_block 1: row-major. channel_block b > 1 (rank >= 3, extent of
+// axis 1 a multiple of b): axis 1 is split and its inner part goes innermost, so [N, C, H, W] lies as
+// [N, C/b, H, W, b]. With b == C that is channels-last.
+struct Layout {
+  int32_t channel_block = 1;
+  bool operator==(const Layout&) const = default;
+};
+
+enum class BufferKind : uint8_t { kInput, kOutput, kConstant, kArena };
+
+struct BufferInfo {
+  NodeId value = kNoNode;
+  BufferKind kind = BufferKind::kArena;
+  int32_t io_index = -1;  // kInput, kOutput: position in the graph's list
+  Layout layout;
+  int64_t size_bytes = 0;
+  int64_t offset_bytes = 0;  // kArena: from the arena's start, a multiple of kBufferAlignment
+  int32_t first_region = 0;  // kArena: written by
+  int32_t last_region = 0;   // kArena: last read by
+};
+inline constexpr int64_t kBufferAlignment = 64;
+
+struct Region {
+  NodeId root = kNoNode;
+  NodeId output = kNoNode;
+  std::vector<NodeId> nodes;   // ascending, so operands first; the last one is `output`
+  std::vector<NodeId> leaves;  // ascending
+  std::string name;            // for people: the names of the nodes that it came from
+};
+
+struct Schedule {
+  ir::Graph graph;
+  std::vector<Region> regions;
+  std::vector<BufferInfo> buffers;
+  std::vector<int32_t> buffer_of;  // by NodeId: index into buffers, or -1
+  int64_t arena_bytes = 0;
+  int64_t arena_lower_bound_bytes = 0;  // the most that is live at once; no placement needs less
+
+  const BufferInfo& buffer(NodeId value) const;
+  const ir::TensorType& type(NodeId value) const { return graph.node(value).type; }
+};
+
+struct ScheduleOptions {
+  int32_t max_channel_block = 8;  // vector lanes of the target for f32; 1 keeps everything row-major
+  bool fuse = true;               // false: one region a node (for tests and for finding bad fusions)
+};
+
+// The steps, in order; make_schedule() runs them all. Each fills its part of the schedule.
+//   isolate_outputs: gives each graph output a node of its own, that is no input, constant or other output
+//   fuse_regions:    regions, with their nodes and leaves
+//   choose_layouts:  buffers, with their layouts and sizes
+//   plan_memory:     lifetimes and arena offsets
+ir::Graph isolate_outputs(const ir::Graph& graph);
+void fuse_regions(Schedule& schedule, const ScheduleOptions& options);
+void choose_layouts(Schedule& schedule, const ScheduleOptions& options);
+void plan_memory(Schedule& schedule);
+Schedule make_schedule(const ir::Graph& graph, const ScheduleOptions& options);
+
+// Checks the rules above: every leaf is available, arena buffers that live together are apart, regions
+// compute what their output needs. The first broken rule goes to the log ring.
+base::Status verify_schedule(const Schedule& schedule);
+
+// A line a region: name, root, output, leaves, buffer placement.
+std::string print_schedule(const Schedule& schedule);
+
+// True if `node` is a constant (or a Broadcast of one, or a Reshape of such) whose elements are all
+// equal; `value` gets the element (integers above 2^53 lose precision and give false).
+bool is_splat(const ir::Graph& graph, NodeId node, double* value);
+
+}  // namespace camshaft::schedule
