@@ -289,10 +289,12 @@ std::vector<std::vector<NodeId>> consumers_of(const Graph& graph);
 //     %1 = constant {0.5, -1} : f32[2] "bias"
 //     %2 = conv(%0, %5) {strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=1} : f32[1x2x4x4] "conv1"
 //     output "y" = %2
+//       slice "lead" {offset=4, shape=[2,2]} unit "m"
 //   }
-// Long constants print as `constant {splat 0}` or `constant {seed 7}`-like forms only if they were
-// read so; otherwise all elements are printed when `with_data`, else "...". parse accepts
-// `{splat V}` and `{seed N}` (reproducible values in [-1, 1)) for tests.
+// Inputs, outputs and slices may end in `unit "m"`. A long constant of equal elements prints as
+// `constant {splat 0}`; another one in full when `with_data`, else as `{...}`, which parse refuses.
+// parse also takes `{seed N}` (seeded_literal() of literal.h), comments after //, names instead of
+// numbers (%scale), and lets a node's type or an attribute with a default be left out.
 std::string print_graph(const Graph& graph, bool with_data = true);
 base::Result<Graph> parse_graph(std::string_view text);
 

@@ -245,6 +245,32 @@ Literal make_literal(TensorType type, const std::vector<double>& values) {
   return literal;
 }
 
+Literal seeded_literal(TensorType type, uint64_t seed) {
+  Literal literal = zero_literal(std::move(type));
+  const DType dtype = literal.type.dtype;
+  const int64_t count = literal.type.elements();
+  for (int64_t i = 0; i < count; ++i) {
+    // SplitMix64 (Steele, Lea, Flood 2014), indexed rather than stepped.
+    uint64_t bits =
+        (seed + 1) * 0xD1342543DE82EF95u + static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15u;
+    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
+    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
+    bits ^= bits >> 31;
+    // Few enough bits to be exact in the dtype.
+    if (dtype == DType::kFloat32 || dtype == DType::kFloat64) {
+      set_literal_element(literal, i, static_cast<double>(bits >> 40) * 0x1p-23 - 1);
+    } else if (base::is_float(dtype)) {
+      set_literal_element(literal, i, static_cast<double>(bits >> 57) * 0x1p-6 - 1);
+    } else if (dtype == DType::kBool) {
+      set_literal_element_int(literal, i, static_cast<int64_t>(bits >> 63));
+    } else {
+      const auto small = static_cast<int64_t>(bits >> 60);
+      set_literal_element_int(literal, i, base::is_signed_int(dtype) ? small - 8 : small);
+    }
+  }
+  return literal;
+}
+
 bool is_splat(const Literal& literal) {
   const auto size = static_cast<size_t>(base::dtype_size_bytes(literal.type.dtype));
   const std::vector<std::byte>& bytes = literal.bytes;

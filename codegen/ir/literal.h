@@ -37,6 +37,10 @@ Literal splat_literal(TensorType type, double value);
 // The elements given, row-major; as many as the type has (a different number is a bug).
 Literal make_literal(TensorType type, const std::vector<double>& values);
 
+// Reproducible test data: floats in [-1, 1), integers in [-8, 8) (unsigned: [0, 16)), bools. The
+// same on every machine.
+Literal seeded_literal(TensorType type, uint64_t seed);
+
 // True if all elements have the same bits; an empty literal has no such element.
 bool is_splat(const Literal& literal);
 // Same type and same bits.
