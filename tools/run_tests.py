@@ -19,6 +19,7 @@ import tempfile
 import xml.etree.ElementTree as xml
 from dataclasses import dataclass
 
+TOOLS = os.path.dirname(os.path.abspath(__file__))
 WATCHDOG_S = {"test": 600, "test-long": 3600}
 TAIL_CHARACTERS = 6000
 
@@ -52,7 +53,7 @@ def run_child(command, options, extra_env=None):
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              stdin=subprocess.DEVNULL, env=env, start_new_session=True)
     try:
-        output = child.communicate(timeout=WATCHDOG_S[options.kind])[0]
+        output = child.communicate(timeout=options.watchdog)[0]
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         output = child.communicate()[0] + b"\nended by the watchdog: it hung\n"
@@ -90,7 +91,8 @@ def python_file(path, options):
     outcome = Outcome(os.path.relpath(path))
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
-        done = run_child([sys.executable, "tools/buildsys/unittest_file.py", path, report], options)
+        done = run_child([sys.executable, os.path.join(TOOLS, "buildsys", "unittest_file.py"), path,
+                          report], options)
         counts = {}
         if os.path.exists(report):
             with open(report, encoding="utf-8") as f:
@@ -123,7 +125,7 @@ def must_fail(path, options):
 
 def check_deps(_, options):
     """The dependency checker over the tree."""
-    done = run_child([sys.executable, "tools/check_deps"], options)
+    done = run_child([sys.executable, os.path.join(TOOLS, "check_deps"), "."], options)
     return Outcome("check_deps", int(done.code == 0), int(done.code != 0),
                    text="" if done.code == 0 else done.output)
 
@@ -142,11 +144,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", choices=sorted(WATCHDOG_S), default="test")
     parser.add_argument("--build", default="build", help="folder of this configuration's programs")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", "-j", type=int, default=1)
     parser.add_argument("--cxx", default="clang++-19")
     parser.add_argument("--filter", default="", help="only tests whose path holds this text")
+    parser.add_argument("--watchdog", type=float, help="seconds until a program counts as hung")
     parser.add_argument("binaries", nargs="*")
     options = parser.parse_args()
+    options.watchdog = options.watchdog or WATCHDOG_S[options.kind]
     jobs = jobs_to_run(options)
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
