@@ -153,7 +153,7 @@ Result<std::vector<std::byte>> read_file(const std::string& path, uint64_t max_b
   }
 }
 
-Status write_file_atomically(const std::string& path, Bytes bytes) {
+Status write_file_atomically(const std::string& path, Bytes bytes, uint32_t new_file_mode) {
   const std::string target = resolve_links(path);
   struct stat status{};
   const bool exists = ::stat(target.c_str(), &status) == 0;
@@ -167,7 +167,7 @@ Status write_file_atomically(const std::string& path, Bytes bytes) {
     return write_all(fd.get(), bytes, path);
   }
   const std::string temporary = temporary_name(target);
-  const mode_t mode = exists ? status.st_mode & 07777 : 0666;
+  const mode_t mode = exists ? status.st_mode & 07777 : new_file_mode;
   Status result = write_temporary(temporary, mode, exists, bytes);
   if (result.is_ok() && ::rename(temporary.c_str(), target.c_str()) != 0) {
     result = fail_errno(Code::kIo, "file.rename", errno, "can't replace %s", target.c_str());

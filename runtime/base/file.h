@@ -50,8 +50,9 @@ Result<std::vector<std::byte>> read_file(const std::string& path,
 
 // Writes a temporary file beside `path`, makes it durable and renames it over `path`: after a
 // failure or a crash there is the old file or the new one, whole. A symbolic link keeps pointing
-// where it does. Devices and pipes are written to directly. Fails with kIo or kNotFound (no such
-// folder).
-Status write_file_atomically(const std::string& path, Bytes bytes);
+// where it does. Devices and pipes are written to directly. A file that is replaced keeps its
+// permissions; a new one gets `new_file_mode`, less the process's umask. Fails with kIo or
+// kNotFound (no such folder).
+Status write_file_atomically(const std::string& path, Bytes bytes, uint32_t new_file_mode = 0666);
 
 }  // namespace camshaft::base

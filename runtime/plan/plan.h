@@ -16,6 +16,27 @@ using base::DType;
 // Bumped when a reader of the old version could misread a file of the new one.
 inline constexpr uint32_t kFormatVersion = 1;
 
+// What a raw section holds. The numbers are part of the format: append only.
+enum class SectionKind : uint32_t {
+  kMetadata = 1,       // this header's structs; always section 0
+  kBinary = 2,         // TargetInfo::binary_format
+  kWeights = 3,        // packed as the kernels read them
+  kSource = 4,         // the kernels' text, zstd-compressed, for people
+  kGoldenInputs = 5,   // all inputs in order, each padded to 64 bytes
+  kGoldenOutputs = 6,  // all outputs, likewise
+};
+inline constexpr uint32_t kSectionRequired =
+    1;  // flag: who doesn't know the kind can't use the file
+
+// Offsets of arguments and of tensors in golden sections are multiples of this.
+inline constexpr uint64_t kBufferAlignment = 64;
+
+// Limits that every valid plan keeps, far above what models need, so that sums of sizes can't
+// overflow and a damaged number doesn't become an allocation.
+inline constexpr int kMaxRank = 32;
+inline constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 40;
+inline constexpr uint32_t kMaxThreads = 4096;
+
 struct OutputSlice {
   std::string name;
   uint64_t offset = 0;  // elements from the start of the flattened output
@@ -24,6 +45,7 @@ struct OutputSlice {
 };
 
 // An input or output. Dense row-major in memory; size is the product of `shape` times the dtype's.
+// Extents are at least 1.
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -31,16 +53,17 @@ struct TensorInfo {
   std::string unit;
   std::vector<OutputSlice> slices;  // outputs only
 
+  // Of plans that passed the reader or the writer, which exclude overflow.
   uint64_t size_bytes() const;
 };
 
-// Where an argument's memory is.
+// Where an argument's memory is. kWeights is read-only, and so is kInput.
 enum class Space : uint8_t { kArena = 0, kWeights = 1, kInput = 2, kOutput = 3, kState = 4 };
 struct ArgInfo {
   Space space = Space::kArena;
   uint32_t index = 0;         // kInput, kOutput, kState: which one
-  uint64_t offset_bytes = 0;  // from its start
-  uint64_t size_bytes = 0;    // that the kernel may touch
+  uint64_t offset_bytes = 0;  // from its start, a multiple of kBufferAlignment
+  uint64_t size_bytes = 0;    // that the command may touch
 };
 
 struct KernelInfo {
@@ -48,22 +71,23 @@ struct KernelInfo {
   std::string strategy;  // "conv_direct"
 };
 
+// A copy has two arguments of one size: source, then destination.
 enum class CommandKind : uint8_t { kLaunch = 0, kCopy = 1 };
 struct CommandInfo {
   CommandKind kind = CommandKind::kLaunch;
   std::string name;         // of the graph nodes it computes, for people: "layer1.0.conv1+relu"
   std::string description;  // shapes: "64x56x56 -> 64x56x56 k3x3 s1"
-  uint32_t kernel = 0;      // index into kernels
+  uint32_t kernel = 0;      // index into kernels; 0 for a copy
   uint32_t grid[3] = {1, 1, 1};
   uint32_t group[3] = {1, 1, 1};
-  uint32_t parts = 1;       // CPU threads, decided at compile time
+  uint32_t parts = 1;  // CPU threads, decided at compile time
   std::vector<ArgInfo> args;
-  uint64_t flops = 0;       // arithmetic of the useful work, a multiply-add counts 2
-  uint64_t bytes = 0;       // moved at least: each argument's touched bytes once
+  uint64_t flops = 0;  // arithmetic of the useful work, a multiply-add counts 2
+  uint64_t bytes = 0;  // moved at least: each argument's touched bytes once
 };
 
 struct EntryPoint {
-  std::string name;  // "run"
+  std::string name;  // "run", which every target has, or "prepare"
   uint32_t first_command = 0;
   uint32_t command_count = 0;
 };
@@ -85,16 +109,16 @@ struct StateInfo {
 
 // Everything for one target: the same model compiled for one kind of machine.
 struct TargetInfo {
-  std::string target;     // "llvm:znver3", as given to compile and resolved
-  std::string device;     // registry name of the backend that runs it: "cpu"
-  std::string arch;       // "x86_64"
+  std::string target;                 // "llvm:znver3", as given to compile and resolved
+  std::string device;                 // registry name of the backend that runs it: "cpu"
+  std::string arch;                   // "x86_64"
   std::vector<std::string> features;  // CPU features that the code needs: "avx2", "fma"
-  std::string toolchain;  // "LLVM 19.1.7"
-  std::string binary_format;  // ProgramImage::format
-  uint32_t binary_section = 0;   // index into the file's section table
-  uint32_t weights_section = 0;  // 0: no weights (section 0 is always the metadata)
-  uint32_t source_section = 0;   // optional, 0: absent. Text of all kernels, zstd-compressed
-  uint32_t threads = 1;          // largest `parts`
+  std::string toolchain;              // "LLVM 19.1.7"
+  std::string binary_format;          // ProgramImage::format
+  uint32_t binary_section = 0;        // index into the file's section table
+  uint32_t weights_section = 0;       // 0: no weights (section 0 is always the metadata)
+  uint32_t source_section = 0;        // optional, 0: absent. Text of all kernels, zstd-compressed
+  uint32_t threads = 1;               // largest `parts`
   uint64_t arena_bytes = 0;
   uint64_t arena_lower_bound_bytes = 0;  // the most that is live at once: no planner can do better
   std::vector<KernelInfo> kernels;

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/plan/verify.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+#include "runtime/base/bytes.h"
+#include "runtime/plan/checker.h"
+#include "runtime/plan/format.h"
+
+namespace camshaft::plan {
+namespace {
+
+using base::checked_add;
+using base::checked_mul;
+
+bool is_printable(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7f;
+  });
+}
+
+// Elements of a shape, or nothing if it is not one of a tensor that a plan may hold.
+std::optional<uint64_t> count_elements(const std::vector<int64_t>& shape) {
+  if (shape.size() > kMaxRank) return std::nullopt;
+  uint64_t count = 1;
+  for (const int64_t extent : shape) {
+    if (extent < 1) return std::nullopt;
+    const std::optional<uint64_t> product = checked_mul(count, static_cast<uint64_t>(extent));
+    if (!product || *product > kMaxBufferBytes) return std::nullopt;
+    count = *product;
+  }
+  return count;
+}
+
+// The size of a golden section of these tensors.
+std::optional<uint64_t> padded_size(const std::vector<TensorInfo>& tensors) {
+  uint64_t total = 0;
+  for (const TensorInfo& tensor : tensors) {
+    const auto sum = checked_add(total, base::align_up(tensor.size_bytes(), kBufferAlignment));
+    if (!sum) return std::nullopt;
+    total = *sum;
+  }
+  return total;
+}
+
+bool check_slices(Checker& checker, const std::string& owner,
+                  const std::vector<OutputSlice>& slices, uint64_t elements) {
+  if (!checker.expect_names("slice of " + owner, slices)) return false;
+  for (const OutputSlice& slice : slices) {
+    const std::optional<uint64_t> count = count_elements(slice.shape);
+    if (!checker.expect_printable("slice " + slice.name, slice.unit, "unit") ||
+        !checker.expect(count && base::range_fits(slice.offset, *count, elements), "plan.slice",
+                        "slice %.80s is not within %.80s", slice.name.c_str(), owner.c_str())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool check_tensor(Checker& checker, const std::string& owner, const TensorInfo& tensor) {
+  if (!checker.expect_printable(owner, tensor.unit, "unit") ||
+      !checker.expect(static_cast<int>(tensor.dtype) < base::kDTypeCount, "plan.dtype",
+                      "%.120s has the unknown dtype %d", owner.c_str(),
+                      static_cast<int>(tensor.dtype))) {
+    return false;
+  }
+  const std::optional<uint64_t> elements = count_elements(tensor.shape);
+  const uint64_t element_bytes = static_cast<uint64_t>(base::dtype_size_bytes(tensor.dtype));
+  return checker.expect(elements && *elements <= kMaxBufferBytes / element_bytes, "plan.shape",
+                        "%.120s has an impossible shape", owner.c_str()) &&
+         check_slices(checker, owner, tensor.slices, *elements);
+}
+
+bool check_tensors(Checker& checker, const std::string& what,
+                   const std::vector<TensorInfo>& tensors, bool may_have_slices) {
+  if (!checker.expect_names(what, tensors)) return false;
+  for (const TensorInfo& tensor : tensors) {
+    const std::string owner = what + " " + tensor.name;
+    if (!check_tensor(checker, owner, tensor) ||
+        !checker.expect(tensor.slices.empty() || may_have_slices, "plan.slice",
+                        "%.120s has slices, which only outputs have", owner.c_str())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool check_targets(Checker& checker, const PlanInfo& info, std::span<const SectionShape> sections) {
+  if (!checker.expect(!info.targets.empty(), "plan.targets", "it holds no target") ||
+      !checker.expect_names("target", info.targets, &TargetInfo::target)) {
+    return false;
+  }
+  return std::all_of(info.targets.begin(), info.targets.end(), [&](const TargetInfo& target) {
+    return check_target(checker, info, sections, target);
+  });
+}
+
+bool check_golden(Checker& checker, const PlanInfo& info, std::span<const SectionShape> sections,
+                  const Golden& golden) {
+  const bool has_target =
+      std::any_of(info.targets.begin(), info.targets.end(),
+                  [&](const TargetInfo& target) { return target.target == golden.target; });
+  const std::string owner = "golden of " + golden.target;
+  const uint32_t inputs = golden.inputs_section;
+  const uint32_t outputs = golden.outputs_section;
+  return checker.expect(has_target, "plan.golden", "%.120s has no such target", owner.c_str()) &&
+         check_section(checker, owner, sections, inputs, SectionKind::kGoldenInputs) &&
+         check_section(checker, owner, sections, outputs, SectionKind::kGoldenOutputs) &&
+         checker.expect(sections[inputs].size_bytes == padded_size(info.inputs) &&
+                            sections[outputs].size_bytes == padded_size(info.outputs),
+                        "plan.golden", "%.120s has sections of the wrong size", owner.c_str());
+}
+
+bool check_goldens(Checker& checker, const PlanInfo& info, std::span<const SectionShape> sections) {
+  if (!checker.expect_names("golden", info.goldens, &Golden::target)) return false;
+  return std::all_of(info.goldens.begin(), info.goldens.end(), [&](const Golden& golden) {
+    return check_golden(checker, info, sections, golden);
+  });
+}
+
+}  // namespace
+
+bool Checker::expect(bool condition, const char* site, const char* format, ...) {
+  if (condition) return true;
+  if (problem_) return false;
+  char text[256];
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  problem_ = Problem{site, text};
+  return false;
+}
+
+bool Checker::expect_printable(const std::string& owner, const std::string& text,
+                               const char* what) {
+  return is_printable(text) ||
+         expect(false, "plan.text", "the %s of %.120s has control characters", what, owner.c_str());
+}
+
+bool Checker::expect_name(const std::string& owner, const std::string& text, const char* what) {
+  return expect(!text.empty(), "plan.text", "%.120s has no %s", owner.c_str(), what) &&
+         expect_printable(owner, text, what);
+}
+
+bool Checker::expect_unique(const std::string& what, std::vector<std::string_view> names) {
+  std::sort(names.begin(), names.end());
+  const auto twin = std::adjacent_find(names.begin(), names.end());
+  return twin == names.end() || expect(false, "plan.name", "it has two of %.100s named %.100s",
+                                       what.c_str(), std::string(*twin).c_str());
+}
+
+bool check_section(Checker& checker, const std::string& owner,
+                   std::span<const SectionShape> sections, uint32_t index, SectionKind kind) {
+  return checker.expect(index < sections.size() && sections[index].kind == kind,
+                        "plan.section_index", "%.120s names section %u as its %s, which it is not",
+                        owner.c_str(), index, section_kind_name(kind).c_str());
+}
+
+std::optional<Problem> find_problem(const PlanInfo& info, std::span<const SectionShape> sections) {
+  Checker checker;
+  const bool is_good = checker.expect_printable("the model", info.model_name, "name") &&
+                       checker.expect_printable("the plan", info.producer, "producer") &&
+                       checker.expect_printable("the plan", info.model_digest, "model digest") &&
+                       check_tensors(checker, "input", info.inputs, false) &&
+                       check_tensors(checker, "output", info.outputs, true) &&
+                       check_targets(checker, info, sections) &&
+                       check_goldens(checker, info, sections);
+  std::optional<Problem> problem = checker.take_problem();
+  CAMSHAFT_CHECK(is_good == !problem.has_value());
+  return problem;
+}
+
+}  // namespace camshaft::plan
