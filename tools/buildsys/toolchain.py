@@ -45,6 +45,8 @@ def sanitizers(env):
 
 def output_folder(env):
     """The folder of this configuration: the plain release build owns `build` itself."""
+    if os.path.isabs(env["build"]) or ".." in env["build"].split("/"):
+        raise ValueError("build=%s: name a folder inside the tree" % env["build"])
     parts = [env["build"]]
     if env["mode"] != "release":
         parts.append(env["mode"])
