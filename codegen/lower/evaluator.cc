@@ -18,6 +18,11 @@ void Evaluator::bind(NodeId node, Source source) {
   memo_.clear();
 }
 
+void Evaluator::unbind(NodeId node) {
+  bound_.erase(node);
+  memo_.clear();
+}
+
 ExprId Evaluator::value(NodeId node, const Index& index) {
   const auto key = std::pair(node, index);
   const auto found = memo_.find(key);

@@ -27,6 +27,7 @@ class Evaluator {
 
   // From now on `node`'s elements come from `source`.
   void bind(NodeId node, Source source);
+  void unbind(NodeId node);
   // Element `index` of `node`, in compute_dtype(node's dtype).
   ExprId value(NodeId node, const Index& index);
   // Stores `value` (in the compute dtype) as element `index` of the region's output.

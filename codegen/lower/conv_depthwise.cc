@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// Strategies `conv_depthwise` and `pool`: windows in which every channel stands alone. Lanes run along
+// the channels of a block; a tile is a few neighbouring pixels, so that an input vector that several
+// of them need is read once.
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/lower/frame.h"
+#include "codegen/lower/strategy_list.h"
+#include "codegen/lower/tile.h"
+#include "codegen/lower/window.h"
+
+namespace camshaft::lower {
+namespace {
+
+using ir::DType;
+using ir::KOp;
+using ir::Op;
+
+constexpr int64_t kStripPixels = 64;
+
+// The block that lanes run along: shared by input and output, or 0 if their layouts differ.
+int64_t common_block(const Task& task) {
+  const NodeId x = task.node(task.region.root).inputs[0];
+  if (!task.has_buffer(x)) return 0;
+  const int64_t in = task.schedule.buffer(x).layout.channel_block;
+  const int64_t out = task.schedule.buffer(task.region.output).layout.channel_block;
+  return in == out && in > 1 ? in : 0;
+}
+
+bool is_windowed_f32(const Task& task) {
+  const ir::Node& node = task.node(task.region.root);
+  const size_t rank = node.type.shape.size();
+  return (rank == 3 || rank == 4) && node.type.dtype == DType::kFloat32 &&
+         node.type.elements() > 0 && common_block(task) > 0;
+}
+
+std::vector<Knobs> channel_knobs(const Task& task) {
+  Knobs knobs;
+  knobs.lanes = static_cast<int32_t>(
+      std::min<int64_t>(common_block(task), task.target.lanes(DType::kFloat32)));
+  knobs.vectors = knobs.unroll = 1;
+  std::vector<Knobs> result;
+  const int64_t width = task.node(task.region.root).type.shape.back();
+  // Two thirds of the registers hold sums; the rest what is read.
+  const int32_t most = task.target.vector_registers * 2 / 3;
+  for (int32_t pixels : {most, most / 2, most / 4, 1}) {
+    if (pixels > 1 && pixels > width) continue;
+    knobs.pixels = std::max(pixels, 1);
+    result.push_back(knobs);
+  }
+  return result;
+}
+
+// What differs between the two.
+class ChannelWindow {
+ public:
+  ChannelWindow(const Task& task, const Knobs& knobs, const char* strategy,
+                const std::set<NodeId>& packed)
+      : task_(task),
+        knobs_(knobs),
+        frame_(task, strategy, knobs, packed),
+        kernel_(frame_.kernel()),
+        evaluator_(kernel_, task, frame_.arrays),
+        x_(task.node(task.region.root).inputs[0]),
+        rank_(task.type(x_).shape.size()),
+        block_(common_block(task)) {}
+  virtual ~ChannelWindow() = default;
+
+  LoweredKernel emit() {
+    acc_ = kernel_.add_local("acc", DType::kFloat32, knobs_.pixels * knobs_.lanes);
+    const int64_t batch = task_.type(x_).shape[0];
+    const int64_t sets = task_.type(x_).shape[1] / knobs_.lanes;
+    const int64_t rows = window_.rows();
+    set_thread_loop(kernel_, batch * sets * rows, [&](ExprId t) {
+      const ExprId row = kernel_.mod(t, rows);
+      const ExprId rest = kernel_.div(t, rows);
+      const ExprId n = kernel_.div(rest, sets);
+      const ExprId c = kernel_.mul(kernel_.mod(rest, sets), knobs_.lanes);
+      return for_each_tile(kernel_, window_, row, knobs_.pixels, [&](const Tile& tile) {
+        return tile_body(tile, n, c, row);
+      });
+    });
+    return std::move(frame_.lowered);
+  }
+
+ protected:
+  virtual ExprId initial() = 0;
+  virtual ExprId combine(ExprId sum, ExprId x, ExprId c, ExprId tap_row, int64_t tap) = 0;
+  // The root's value from the finished sum.
+  virtual ExprId finish(ExprId sum, const Tile& tile, int64_t pixel, ExprId row) = 0;
+
+  int32_t lanes() const { return knobs_.lanes; }
+  ExprId splat(double value) { return kernel_.splat(value, {DType::kFloat32, lanes()}); }
+
+  const Task& task_;
+  Knobs knobs_;
+  Window window_;
+  Frame frame_;
+  Kernel& kernel_;
+  Evaluator evaluator_;
+  NodeId x_;
+  size_t rank_;
+  int64_t block_;
+  ir::ArrayId acc_ = -1;
+
+ private:
+  std::vector<Stmt> tile_body(const Tile& tile, ExprId n, ExprId c, ExprId row) {
+    std::vector<Stmt> body;
+    for (int64_t p = 0; p < tile.pixels; ++p) body.push_back(put(p, initial()));
+    append(body, for_each_tap_row(kernel_, window_, row, [&](ExprId tap_row) {
+      std::vector<Stmt> inside;
+      for (int64_t tap = 0; tap < window_.k_w; ++tap) {
+        for (int64_t p = 0; p < tile.pixels; ++p) {
+          if (!window_.column_inside(tile.sample + p, tap)) continue;
+          const Index index = input_index(kernel_, window_, rank_, n, c, row,
+                                          kernel_.add(tile.first, p), tap_row, tap);
+          const ExprId offset = layout_offset(kernel_, task_.type(x_).shape,
+                                              task_.schedule.buffer(x_).layout, index);
+          const ExprId x = kernel_.load(frame_.arrays.at(x_), offset, lanes());
+          inside.push_back(put(p, combine(get(p), x, c, tap_row, tap)));
+        }
+      }
+      return inside;
+    }));
+    for (int64_t p = 0; p < tile.pixels; ++p) {
+      body.push_back(put(p, finish(get(p), tile, p, row)));
+    }
+    for (int64_t p = 0; p < tile.pixels; ++p) append(body, store(tile, p, n, c, row));
+    return body;
+  }
+
+  std::vector<Stmt> store(const Tile& tile, int64_t pixel, ExprId n, ExprId c, ExprId row) {
+    auto body = loop(kernel_, "lane", lanes(), ir::LoopKind::kVector,
+                     [&](ExprId lane) -> std::vector<Stmt> {
+      const Index index = output_index(kernel_, window_, rank_, n, kernel_.add(c, lane), row,
+                                       kernel_.add(tile.first, pixel));
+      const ExprId sum = kernel_.load(acc_, kernel_.add(lane, pixel * lanes()));
+      evaluator_.bind(task_.region.root, [sum](const Index&) { return sum; });
+      return {evaluator_.store_output(frame_.output, index,
+                                      evaluator_.value(task_.region.output, index))};
+    });
+    evaluator_.unbind(task_.region.root);
+    return body;
+  }
+
+  ExprId place(int64_t pixel) { return kernel_.int_const(pixel * lanes()); }
+  ExprId get(int64_t pixel) { return kernel_.load(acc_, place(pixel), lanes()); }
+  Stmt put(int64_t pixel, ExprId value) { return ir::make_store(acc_, place(pixel), value); }
+};
+
+Window window_of(const Task& task, bool may_flatten) {
+  const ir::Node& node = task.node(task.region.root);
+  const ir::Shape& x = task.type(node.inputs[0]).shape;
+  Window window;
+  if (node.op == Op::kConv) {
+    const auto& attrs = node.as<ir::ConvAttrs>();
+    const ir::Shape& w = task.type(node.inputs[1]).shape;
+    window = make_window(x, node.type.shape, {w.begin() + 2, w.end()}, attrs.strides,
+                         attrs.dilations, attrs.pads_begin);
+  } else {
+    const auto& attrs = node.as<ir::PoolAttrs>();
+    window = make_window(x, node.type.shape, attrs.kernel, attrs.strides, attrs.dilations,
+                         attrs.pads_begin);
+  }
+  window.flat = may_flatten && window.is_pointwise();
+  window.strip = std::min(kStripPixels, window.out_h * window.out_w);
+  return window;
+}
+
+// Weights as [block of lanes][k_h][k_w][lane].
+std::vector<std::byte> pack_depthwise(const ir::Literal& literal, int64_t taps, int64_t lanes) {
+  const int64_t channels = literal.type.shape[0];
+  std::vector<float> packed(static_cast<size_t>(channels * taps));
+  const float* w = literal.data<float>();
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      packed[static_cast<size_t>((c / lanes * taps + tap) * lanes + c % lanes)] = w[c * taps + tap];
+    }
+  }
+  std::vector<std::byte> bytes(packed.size() * sizeof(float));
+  std::memcpy(bytes.data(), packed.data(), bytes.size());
+  return bytes;
+}
+
+class Depthwise final : public ChannelWindow {
+ public:
+  Depthwise(const Task& task, const Knobs& knobs)
+      : ChannelWindow(task, knobs, "conv_depthwise", {task.node(task.region.root).inputs[1]}) {
+    window_ = window_of(task, true);
+    const NodeId w = task.node(task.region.root).inputs[1];
+    packed_ = frame_.add_constant(
+        "w", DType::kFloat32,
+        pack_depthwise(*task.node(w).as<ir::ConstantAttrs>().literal, window_.k_h * window_.k_w,
+                       lanes()));
+  }
+
+ private:
+  ExprId initial() override { return splat(0); }
+  ExprId combine(ExprId sum, ExprId x, ExprId c, ExprId tap_row, int64_t tap) override {
+    // c counts whole vectors of channels, so c * taps is where that vector's weights begin.
+    const ExprId row = kernel_.add(kernel_.mul(tap_row, window_.k_w), tap);
+    const ExprId at = kernel_.add(kernel_.mul(c, window_.k_h * window_.k_w),
+                                  kernel_.mul(row, lanes()));
+    return kernel_.fma(x, kernel_.load(packed_, at, lanes()), sum);
+  }
+  ExprId finish(ExprId sum, const Tile&, int64_t, ExprId) override { return sum; }
+
+  ir::ArrayId packed_ = -1;
+};
+
+class Pool final : public ChannelWindow {
+ public:
+  Pool(const Task& task, const Knobs& knobs) : ChannelWindow(task, knobs, "pool", {}) {
+    window_ = window_of(task, false);
+    attrs_ = task.node(task.region.root).as<ir::PoolAttrs>();
+  }
+
+ private:
+  bool is_max() const { return attrs_.kind == ir::PoolKind::kMax; }
+  ExprId initial() override { return splat(is_max() ? -__builtin_inf() : 0.0); }
+  ExprId combine(ExprId sum, ExprId x, ExprId, ExprId, int64_t) override {
+    return is_max() ? reduce_combine(kernel_, ir::ReduceKind::kMax, x, sum) : kernel_.add(sum, x);
+  }
+  ExprId finish(ExprId sum, const Tile& tile, int64_t pixel, ExprId row) override {
+    if (is_max()) return sum;
+    return kernel_.binary(KOp::kDiv, sum, kernel_.broadcast(divisor(tile, pixel, row), lanes()));
+  }
+
+  // How many taps count, as f32. Those beyond the padded input never do (ceil_mode).
+  ExprId divisor(const Tile& tile, int64_t pixel, ExprId row) {
+    int64_t columns = 0;
+    const bool padding = attrs_.count_include_pad;
+    for (int64_t k = 0; k < window_.k_w; ++k) {
+      const int64_t at = (tile.sample + pixel) * window_.s_w + k * window_.d_w;  // from the padding
+      columns += padding ? at < window_.in_w + window_.pad_w + attrs_.pads_end.back()
+                         : window_.column_inside(tile.sample + pixel, k);
+    }
+    ExprId rows = kernel_.int_const(window_.k_h);
+    if (padding && rank_ == 4) {
+      Window padded = window_;
+      padded.in_h += window_.pad_h + attrs_.pads_end[0];
+      padded.pad_h = 0;
+      rows = end_tap_row(kernel_, padded, row);
+    } else if (!padding) {
+      rows = kernel_.sub(end_tap_row(kernel_, window_, row), first_tap_row(kernel_, window_, row));
+    }
+    return kernel_.cast(kernel_.mul(rows, columns), DType::kFloat32);
+  }
+
+  ir::PoolAttrs attrs_;
+};
+
+}  // namespace
+
+bool matches_conv_depthwise(const Task& task) {
+  if (!task.has_root(Op::kConv) || !is_windowed_f32(task)) return false;
+  const ir::Node& node = task.node(task.region.root);
+  const ir::Node& w = task.node(node.inputs[1]);
+  return w.op == Op::kConstant && w.type.shape[1] == 1 &&
+         node.as<ir::ConvAttrs>().groups == w.type.shape[0] &&
+         task.type(node.inputs[0]).shape[1] == w.type.shape[0] && w.type.elements() > 0;
+}
+bool matches_pool(const Task& task) { return task.has_root(Op::kPool) && is_windowed_f32(task); }
+
+std::vector<Knobs> knobs_conv_depthwise(const Task& task) { return channel_knobs(task); }
+std::vector<Knobs> knobs_pool(const Task& task) { return channel_knobs(task); }
+
+LoweredKernel emit_conv_depthwise(const Task& task, const Knobs& knobs) {
+  return Depthwise(task, knobs).emit();
+}
+LoweredKernel emit_pool(const Task& task, const Knobs& knobs) { return Pool(task, knobs).emit(); }
+
+}  // namespace camshaft::lower

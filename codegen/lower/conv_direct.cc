@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// Strategy `conv_direct`: convolution with constant weights, straight from the blocked input into a
+// register tile of pixels x vectors of output channels. Weights are packed at compile time in the
+// order in which the loops read them:
+//   [group][vectors of output channels][input block][k_h][k_w][channel in block][vector][lane]
+// so the inner loop streams them. No padding is stored and no bound is tested in it: see window.h.
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/lower/frame.h"
+#include "codegen/lower/strategy_list.h"
+#include "codegen/lower/tile.h"
+#include "codegen/lower/window.h"
+
+namespace camshaft::lower {
+namespace {
+
+using ir::DType;
+using ir::KOp;
+using ir::LoopKind;
+using ir::Op;
+
+constexpr int64_t kStripPixels = 96;  // of a pointwise convolution: its input stays in the L1 cache
+
+struct Conv {
+  NodeId node, x, w;
+  size_t rank;
+  Window window;
+  int64_t groups;
+  int64_t in_channels;   // of a group
+  int64_t out_channels;  // of a group
+  int64_t in_block;      // channels that lie together in the input
+  int64_t lanes;
+  int64_t vectors;       // of output channels in a group
+
+  int64_t taps() const { return in_channels * window.k_h * window.k_w; }
+};
+
+int32_t lanes_for(const Task& task, int64_t out_channels) {
+  const int32_t widest = task.target.lanes(DType::kFloat32);
+  const int32_t block = task.schedule.buffer(task.region.output).layout.channel_block;
+  if (block > 1) return std::min(block, widest);
+  int32_t lanes = 1;
+  while (lanes < widest && lanes < out_channels) lanes *= 2;
+  return lanes;
+}
+
+Conv make_conv(const Task& task, int32_t lanes) {
+  Conv conv;
+  conv.node = task.region.root;
+  const ir::Node& node = task.node(conv.node);
+  const auto& attrs = node.as<ir::ConvAttrs>();
+  conv.x = node.inputs[0];
+  conv.w = node.inputs[1];
+  const ir::Shape& x = task.type(conv.x).shape;
+  const ir::Shape& w = task.type(conv.w).shape;
+  conv.rank = x.size();
+  const ir::Shape spatial(w.begin() + 2, w.end());
+  conv.window = make_window(x, node.type.shape, spatial, attrs.strides, attrs.dilations,
+                            attrs.pads_begin);
+  conv.window.flat = conv.window.is_pointwise();
+  conv.window.strip = std::min(kStripPixels, conv.window.out_h * conv.window.out_w);
+  conv.groups = attrs.groups;
+  conv.in_channels = w[1];
+  conv.out_channels = w[0] / attrs.groups;
+  const int64_t block = task.schedule.buffer(conv.x).layout.channel_block;
+  conv.in_block = conv.in_channels % block == 0 ? block : 1;
+  conv.lanes = lanes;
+  conv.vectors = (conv.out_channels + lanes - 1) / lanes;
+  return conv;
+}
+
+const float* weights_of(const Task& task, NodeId id) {
+  const ir::Node& node = task.node(id);
+  return node.op == Op::kConstant ? node.as<ir::ConstantAttrs>().literal->data<float>() : nullptr;
+}
+
+// Position of a weight vector in the packed array, all in vectors' first lanes: constant parts in
+// numbers, variable parts in expressions. `width` is the vectors of this set of output channels.
+struct Packing {
+  const Conv& conv;
+  int64_t per_set(int64_t width) const { return conv.taps() * width * conv.lanes; }
+  int64_t group_size() const { return conv.taps() * conv.vectors * conv.lanes; }
+};
+
+std::vector<std::byte> pack_weights(const Conv& conv, const float* w, int64_t set_vectors) {
+  const Window& window = conv.window;
+  std::vector<float> packed(
+      static_cast<size_t>(conv.groups * Packing{conv}.group_size()), 0.0f);
+  size_t at = 0;
+  for (int64_t g = 0; g < conv.groups; ++g) {
+    for (int64_t first = 0; first < conv.vectors; first += set_vectors) {
+      const int64_t width = std::min(set_vectors, conv.vectors - first);
+      for (int64_t c0 = 0; c0 < conv.in_channels; c0 += conv.in_block) {
+        for (int64_t tap = 0; tap < window.k_h * window.k_w; ++tap) {
+          for (int64_t c = c0; c < c0 + conv.in_block; ++c) {
+            for (int64_t lane = 0; lane < width * conv.lanes; ++lane, ++at) {
+              const int64_t o = first * conv.lanes + lane;
+              if (o >= conv.out_channels) continue;
+              const int64_t row = (g * conv.out_channels + o) * conv.in_channels + c;
+              packed[at] = w[row * window.k_h * window.k_w + tap];
+            }
+          }
+        }
+      }
+    }
+  }
+  std::vector<std::byte> bytes(packed.size() * sizeof(float));
+  std::memcpy(bytes.data(), packed.data(), bytes.size());
+  return bytes;
+}
+
+class Emitter {
+ public:
+  Emitter(const Task& task, const Knobs& knobs)
+      : task_(task),
+        knobs_(knobs),
+        conv_(make_conv(task, knobs.lanes)),
+        frame_(task, "conv_direct", knobs, {conv_.w}),
+        kernel_(frame_.kernel()),
+        evaluator_(kernel_, task, frame_.arrays) {
+    packed_ = frame_.add_constant("w", DType::kFloat32,
+                                  pack_weights(conv_, weights_of(task, conv_.w), knobs.vectors));
+    acc_ = kernel_.add_local("acc", DType::kFloat32,
+                             knobs.pixels * knobs.vectors * knobs.lanes);
+  }
+
+  LoweredKernel emit() {
+    const int64_t batch = task_.type(conv_.x).shape[0];
+    const int64_t sets = (conv_.vectors + knobs_.vectors - 1) / knobs_.vectors;
+    const int64_t rows = conv_.window.rows();
+    const int64_t weight_bytes =
+        conv_.groups * Packing{conv_}.group_size() * static_cast<int64_t>(sizeof(float));
+    // Whichever operand fits the L2 cache is walked in the inner of the two loops.
+    const bool rows_outside = weight_bytes <= task_.target.l2_bytes / 2;
+    set_thread_loop(kernel_, batch * conv_.groups * sets * rows, [&](ExprId t) {
+      const int64_t inner = rows_outside ? sets : rows;
+      ExprId fast = kernel_.mod(t, inner);
+      ExprId rest = kernel_.div(t, inner);
+      const int64_t outer = rows_outside ? rows : sets;
+      ExprId slow = kernel_.mod(rest, outer);
+      rest = kernel_.div(rest, outer);
+      const ExprId set = rows_outside ? fast : slow;
+      const ExprId row = rows_outside ? slow : fast;
+      group_ = kernel_.mod(rest, conv_.groups);
+      n_ = kernel_.div(rest, conv_.groups);
+      return sets_body(set, row, sets);
+    });
+    return std::move(frame_.lowered);
+  }
+
+ private:
+  // All sets of output channels have knobs_.vectors vectors, but perhaps the last.
+  std::vector<Stmt> sets_body(ExprId set, ExprId row, int64_t sets) {
+    const int64_t rest = conv_.vectors % knobs_.vectors;
+    if (rest == 0) return row_body(set, row, knobs_.vectors);
+    if (sets == 1) return row_body(set, row, rest);
+    const ExprId last = kernel_.int_const(sets - 1);
+    std::vector<Stmt> body;
+    body.push_back(ir::make_if(kernel_.binary(KOp::kLt, set, last),
+                               row_body(set, row, knobs_.vectors)));
+    body.push_back(ir::make_if(kernel_.binary(KOp::kEq, set, last),
+                               row_body(kernel_.int_const(sets - 1), row, rest)));
+    return body;
+  }
+
+  std::vector<Stmt> row_body(ExprId set, ExprId row, int64_t vectors) {
+    return for_each_tile(kernel_, conv_.window, row, knobs_.pixels, [&](const Tile& tile) {
+      TileAccumulators acc(kernel_, acc_, tile.pixels, vectors, conv_.lanes);
+      std::vector<Stmt> body = acc.clear();
+      append(body, accumulate(acc, tile, set, row));
+      append(body, store(acc, tile, set, row));
+      return body;
+    });
+  }
+
+  std::vector<Stmt> accumulate(TileAccumulators& acc, const Tile& tile, ExprId set, ExprId row) {
+    const int64_t blocks = conv_.in_channels / conv_.in_block;
+    const Packing packing{conv_};
+    const ExprId base = kernel_.add(kernel_.mul(group_, packing.group_size()),
+                                    kernel_.mul(set, packing.per_set(knobs_.vectors)));
+    return loop(kernel_, "cb", blocks, LoopKind::kSerial, [&](ExprId block) {
+      return for_each_tap_row(kernel_, conv_.window, row, [&](ExprId tap_row) {
+        std::vector<Stmt> body;
+        for (int64_t tap = 0; tap < conv_.window.k_w; ++tap) {
+          const ExprId tap_base = kernel_.add(
+              kernel_.mul(kernel_.add(kernel_.mul(block, conv_.window.k_h), tap_row),
+                          conv_.window.k_w),
+              tap);
+          const int64_t unroll = conv_.in_block % knobs_.unroll == 0 ? knobs_.unroll
+                                 : conv_.in_block < knobs_.unroll    ? conv_.in_block
+                                                                     : 1;
+          append(body, loop(kernel_, "c", conv_.in_block / unroll, LoopKind::kSerial,
+                            [&](ExprId step) {
+            std::vector<Stmt> inside;
+            for (int64_t u = 0; u < unroll; ++u) {
+              const ExprId channel = kernel_.add(kernel_.mul(step, unroll), u);
+              const ExprId at = kernel_.mul(
+                  kernel_.add(kernel_.mul(tap_base, conv_.in_block), channel),
+                  acc.vectors() * conv_.lanes);
+              const ExprId c = kernel_.add(kernel_.mul(block, conv_.in_block), channel);
+              append(inside, step_body(acc, tile, kernel_.add(base, at), c, row, tap_row, tap));
+            }
+            return inside;
+          }));
+        }
+        return body;
+      });
+    });
+  }
+
+  // One reduction step: input channel `c` (of the group), tap (tap_row, tap).
+  std::vector<Stmt> step_body(TileAccumulators& acc, const Tile& tile, ExprId weights, ExprId c,
+                              ExprId row, ExprId tap_row, int64_t tap) {
+    const ExprId channel = kernel_.add(kernel_.mul(group_, conv_.in_channels), c);
+    std::vector<ExprId> w;
+    for (int64_t v = 0; v < acc.vectors(); ++v) {
+      w.push_back(kernel_.load(packed_, kernel_.add(weights, v * conv_.lanes),
+                               static_cast<int32_t>(conv_.lanes)));
+    }
+    std::vector<Stmt> body;
+    for (int64_t p = 0; p < tile.pixels; ++p) {
+      if (!conv_.window.column_inside(tile.sample + p, tap)) continue;
+      const Index index = input_index(kernel_, conv_.window, conv_.rank, n_, channel, row,
+                                      kernel_.add(tile.first, p), tap_row, tap);
+      const ExprId x = evaluator_.value(conv_.x, index);
+      for (int64_t v = 0; v < acc.vectors(); ++v) {
+        body.push_back(acc.multiply_add(p, v, x, w[static_cast<size_t>(v)]));
+      }
+    }
+    return body;
+  }
+
+  std::vector<Stmt> store(TileAccumulators& acc, const Tile& tile, ExprId set, ExprId row) {
+    std::vector<Stmt> body;
+    const int64_t rest = conv_.out_channels % conv_.lanes;
+    for (int64_t v = 0; v < acc.vectors(); ++v) {
+      // Only the very last vector of a group can be partly empty, and then there is only that set
+      // or the set is the constant last one.
+      int64_t set_number = 0;
+      const bool is_last_set =
+          kernel_.is_int_const(set, &set_number) &&
+          set_number * knobs_.vectors + v == conv_.vectors - 1;
+      const int64_t count = is_last_set && rest != 0 ? rest : conv_.lanes;
+      for (int64_t p = 0; p < tile.pixels; ++p) {
+        append(body, loop(kernel_, "lane", count, LoopKind::kVector,
+                          [&](ExprId lane) -> std::vector<Stmt> {
+          const ExprId in_group = kernel_.add(
+              kernel_.mul(kernel_.add(kernel_.mul(set, knobs_.vectors), v), conv_.lanes), lane);
+          const ExprId c = kernel_.add(kernel_.mul(group_, conv_.out_channels), in_group);
+          const Index index = output_index(kernel_, conv_.window, conv_.rank, n_, c, row,
+                                           kernel_.add(tile.first, p));
+          const ExprId sum = acc.element(p, v, lane);
+          evaluator_.bind(conv_.node, [sum](const Index&) { return sum; });
+          return {evaluator_.store_output(frame_.output, index,
+                                          evaluator_.value(task_.region.output, index))};
+        }));
+        evaluator_.unbind(conv_.node);
+      }
+    }
+    return body;
+  }
+
+  const Task& task_;
+  Knobs knobs_;
+  Conv conv_;
+  Frame frame_;
+  Kernel& kernel_;
+  Evaluator evaluator_;
+  ir::ArrayId packed_ = -1;
+  ir::ArrayId acc_ = -1;
+  ExprId group_ = ir::kNoExpr;
+  ExprId n_ = ir::kNoExpr;
+};
+
+}  // namespace
+
+bool matches_conv_direct(const Task& task) {
+  if (!task.has_root(Op::kConv)) return false;
+  const ir::Node& node = task.node(task.region.root);
+  const size_t rank = node.type.shape.size();
+  if (rank < 3 || rank > 4 || node.type.dtype != DType::kFloat32) return false;
+  if (node.type.elements() == 0 || task.type(node.inputs[1]).elements() == 0) return false;
+  return task.has_buffer(node.inputs[0]) && weights_of(task, node.inputs[1]) != nullptr;
+}
+
+std::vector<Knobs> knobs_conv_direct(const Task& task) {
+  const ir::Shape& w = task.type(task.node(task.region.root).inputs[1]).shape;
+  const int64_t groups = task.node(task.region.root).as<ir::ConvAttrs>().groups;
+  const Conv conv = make_conv(task, lanes_for(task, w[0] / groups));
+  std::vector<Knobs> ranked = rank_tiles(task.target, conv.window.strips(), conv.vectors,
+                                         static_cast<int32_t>(conv.lanes));
+  // A partly filled last vector must be in a set of its own kind (see store()): any tile does, since
+  // a remainder set or a single set is emitted apart; only a full last set needs care.
+  if (conv.out_channels % conv.lanes != 0) {
+    std::erase_if(ranked, [&](const Knobs& k) {
+      return conv.vectors > k.vectors && conv.vectors % k.vectors == 0;
+    });
+  }
+  return ranked;
+}
+
+LoweredKernel emit_conv_direct(const Task& task, const Knobs& knobs) {
+  return Emitter(task, knobs).emit();
+}
+
+}  // namespace camshaft::lower

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+// Strategy `elementwise`: regions without a structured root. Loops follow the output's memory order;
+// neighbouring axes that every access walks as one are merged, so that a plain chain of additions is
+// one flat vector loop whatever its shape.
+#include "codegen/lower/strategy_list.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/lower/frame.h"
+
+namespace camshaft::lower {
+namespace {
+
+using ir::KOp;
+using ir::LoopKind;
+using ir::VarId;
+
+constexpr int64_t kChunk = 2048;       // elements of a long innermost axis that one iteration does
+constexpr int64_t kEnoughThreads = 64; // iterations of the thread loop beyond which axes stay serial
+
+// One loop nest: store `value` at `offset` for all values of the variables, outermost first.
+struct Nest {
+  std::vector<VarId> vars;
+  std::vector<int64_t> extents;
+  ExprId offset = ir::kNoExpr;
+  ExprId value = ir::kNoExpr;
+};
+
+// The axes of `shape` in memory order, and the logical index that they give.
+Nest make_axes(Kernel& kernel, const ir::Shape& shape, schedule::Layout layout, Index& index) {
+  Nest nest;
+  const int64_t block = layout.channel_block;
+  const auto axis = [&](int64_t extent) {
+    if (extent == 1) return kernel.int_const(0);
+    const VarId var = kernel.add_loop_var("i", 0, std::max<int64_t>(extent - 1, 0));
+    nest.vars.push_back(var);
+    nest.extents.push_back(extent);
+    return kernel.var(var);
+  };
+  index.clear();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i == 1 && block > 1) {
+      index.push_back(kernel.mul(axis(shape[1] / block), block));
+    } else {
+      index.push_back(axis(shape[i]));
+    }
+  }
+  if (block > 1) index[1] = kernel.add(index[1], axis(block));
+  return nest;
+}
+
+// What an expression reads: the indices of its loads, and the variables that occur elsewhere.
+class Accesses {
+ public:
+  Accesses(const Kernel& kernel, const Nest& nest) : kernel_(kernel), nest_(nest) {
+    visit(nest.value);
+    add_index(nest.offset);
+  }
+
+  bool mergeable(size_t outer, size_t inner) const {
+    if (fixed_.count(nest_.vars[outer]) > 0 || fixed_.count(nest_.vars[inner]) > 0) return false;
+    for (const std::vector<int64_t>& stride : strides_) {
+      if (stride[outer] != stride[inner] * nest_.extents[inner]) return false;
+    }
+    return true;
+  }
+
+ private:
+  void visit(ExprId id) {
+    if (!seen_.insert(id).second) return;
+    const ir::Expr& expr = kernel_.expr(id);
+    if (expr.op == KOp::kVar) fixed_.insert(static_cast<VarId>(expr.int_value));
+    if (expr.op == KOp::kLoad) {
+      add_index(expr.args[0]);
+      return;
+    }
+    for (int i = 0; i < ir::kop_arity(expr.op); ++i) visit(expr.args[i]);
+  }
+  void add_index(ExprId id) {
+    std::vector<int64_t> stride;
+    if (ir::kNoExpr != id && affine_coefficients(kernel_, id, nest_.vars, stride)) {
+      strides_.push_back(stride);
+    } else {
+      visit(id);
+    }
+  }
+
+  const Kernel& kernel_;
+  const Nest& nest_;
+  std::set<ExprId> seen_;
+  std::set<VarId> fixed_;
+  std::vector<std::vector<int64_t>> strides_;
+};
+
+// Merges axes.
+Nest merge_axes(Kernel& kernel, const Nest& nest) {
+  const Accesses accesses(kernel, nest);
+  Nest merged;
+  merged.offset = nest.offset;
+  merged.value = nest.value;
+  const auto replace = [&](VarId var, ExprId by) {
+    merged.offset = kernel.substitute(merged.offset, var, by);
+    merged.value = kernel.substitute(merged.value, var, by);
+  };
+  size_t axis = nest.vars.size();
+  while (axis-- > 0) {
+    int64_t extent = nest.extents[axis];
+    VarId var = nest.vars[axis];
+    bool grew = false;
+    while (axis > 0 && accesses.mergeable(axis - 1, axis)) {
+      // The inner variable walks both axes: its stride over the longer range is the same walk.
+      --axis;
+      extent *= nest.extents[axis];
+      replace(nest.vars[axis], kernel.int_const(0));
+      grew = true;
+    }
+    if (grew) {
+      const VarId longer = kernel.add_loop_var("i", 0, extent - 1);
+      replace(var, kernel.var(longer));
+      var = longer;
+    }
+    merged.vars.insert(merged.vars.begin(), var);
+    merged.extents.insert(merged.extents.begin(), extent);
+  }
+  return merged;
+}
+
+// The statements of the innermost axis: elements [base, base + count) of it.
+std::vector<Stmt> innermost(Kernel& kernel, ir::ArrayId output, const Nest& nest, ExprId base_index,
+                            int64_t count) {
+  if (nest.vars.empty()) return {ir::make_store(output, nest.offset, nest.value)};
+  const VarId inner = nest.vars.back();
+  return loop(kernel, "v", count, LoopKind::kVector, [&](ExprId lane) -> std::vector<Stmt> {
+    const ExprId at = kernel.add(base_index, lane);
+    return {ir::make_store(output, kernel.substitute(nest.offset, inner, at),
+                           kernel.substitute(nest.value, inner, at))};
+  });
+}
+
+// A part of the thread loop: `extent` iterations of `body`.
+struct Part {
+  int64_t extent = 0;
+  Body body;
+};
+
+Part make_part(Frame& frame, const Nest& unmerged) {
+  Kernel& kernel = frame.kernel();
+  const Nest nest = merge_axes(kernel, unmerged);
+  const int64_t inner = nest.extents.empty() ? 1 : nest.extents.back();
+  const int64_t chunk = inner > 2 * kChunk ? kChunk : inner;
+  const int64_t chunks = (inner + chunk - 1) / chunk;
+  const int64_t rest = inner - (chunks - 1) * chunk;
+  size_t threaded = 0;  // leading axes that the thread loop walks
+  int64_t extent = chunks;
+  while (threaded + 1 < nest.vars.size() && extent < kEnoughThreads) {
+    extent *= nest.extents[threaded++];
+  }
+  const ir::ArrayId output = frame.output;
+  const Body body = [&kernel, nest, chunk, chunks, rest, threaded, output](ExprId t) {
+    Nest here = nest;
+    ExprId remaining = chunks == 1 ? t : kernel.div(t, chunks);
+    const ExprId chunk_number = chunks == 1 ? kernel.int_const(0) : kernel.mod(t, chunks);
+    for (size_t axis = threaded; axis-- > 0;) {
+      const ExprId at = axis == 0 ? remaining : kernel.mod(remaining, nest.extents[axis]);
+      remaining = kernel.div(remaining, nest.extents[axis]);
+      here.offset = kernel.substitute(here.offset, nest.vars[axis], at);
+      here.value = kernel.substitute(here.value, nest.vars[axis], at);
+    }
+    const ExprId first = kernel.mul(chunk_number, chunk);
+    std::vector<Stmt> inside;
+    if (rest == chunk) {
+      inside = innermost(kernel, output, here, first, chunk);
+    } else {
+      const ExprId last = kernel.int_const(chunks - 1);
+      inside = {ir::make_if(kernel.binary(KOp::kLt, chunk_number, last),
+                            innermost(kernel, output, here, first, chunk)),
+                ir::make_if(kernel.binary(KOp::kEq, chunk_number, last),
+                            innermost(kernel, output, here, first, rest))};
+    }
+    for (size_t axis = nest.vars.size(); axis-- > threaded + 1;) {
+      const size_t middle = axis - 1;
+      inside = {ir::make_for(nest.vars[middle], kernel.int_const(0),
+                             kernel.int_const(nest.extents[middle]), LoopKind::kSerial,
+                             std::move(inside))};
+    }
+    return inside;
+  };
+  return {extent, body};
+}
+
+Nest whole_output(Frame& frame, Evaluator& evaluator) {
+  const NodeId output = frame.task.region.output;
+  const ir::TensorType& type = frame.task.type(output);
+  Index index;
+  Nest nest = make_axes(frame.kernel(), type.shape, frame.task.schedule.buffer(output).layout, index);
+  const Stmt store = evaluator.store_output(frame.output, index, evaluator.value(output, index));
+  nest.offset = store.index;
+  nest.value = store.value;
+  return nest;
+}
+
+// Operand `which` of the output Concat, stored to its place.
+Nest concat_piece(Frame& frame, Evaluator& evaluator, size_t which, int64_t begin) {
+  const NodeId output = frame.task.region.output;
+  const ir::Node& concat = frame.task.node(output);
+  const NodeId piece = concat.inputs[which];
+  Index index;
+  Nest nest = make_axes(frame.kernel(), frame.task.type(piece).shape,
+                        frame.task.schedule.buffer(output).layout, index);
+  Index place = index;
+  const auto axis = static_cast<size_t>(concat.as<ir::ConcatAttrs>().axis);
+  place[axis] = frame.kernel().add(place[axis], begin);
+  const Stmt store = evaluator.store_output(frame.output, place, evaluator.value(piece, index));
+  nest.offset = store.index;
+  nest.value = store.value;
+  return nest;
+}
+
+// Can the output be written piece by piece? In a blocked layout every piece must be whole blocks.
+bool splits_into_pieces(const Task& task) {
+  const ir::Node& node = task.node(task.region.output);
+  if (node.op != ir::Op::kConcat) return false;
+  const int64_t block = task.schedule.buffer(task.region.output).layout.channel_block;
+  if (block == 1 || node.as<ir::ConcatAttrs>().axis != 1) return true;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId piece) {
+    return task.type(piece).shape[1] % block == 0;
+  });
+}
+
+}  // namespace
+
+bool matches_elementwise(const Task& task) { return task.region.root == ir::kNoNode; }
+
+std::vector<Knobs> knobs_elementwise(const Task& task) {
+  Knobs knobs;
+  knobs.lanes = task.target.lanes(ir::DType::kFloat32);
+  knobs.pixels = knobs.vectors = knobs.unroll = 1;
+  return {knobs};
+}
+
+LoweredKernel emit_elementwise(const Task& task, const Knobs& knobs) {
+  Frame frame(task, "elementwise", knobs);
+  Kernel& kernel = frame.kernel();
+  Evaluator evaluator(kernel, task, frame.arrays);
+  std::vector<Part> parts;
+  if (splits_into_pieces(task)) {
+    const ir::Node& concat = task.node(task.region.output);
+    const auto axis = static_cast<size_t>(concat.as<ir::ConcatAttrs>().axis);
+    int64_t begin = 0;
+    for (size_t i = 0; i < concat.inputs.size(); ++i) {
+      const int64_t extent = task.type(concat.inputs[i]).shape[axis];
+      if (task.type(concat.inputs[i]).elements() > 0) {
+        parts.push_back(make_part(frame, concat_piece(frame, evaluator, i, begin)));
+      }
+      begin += extent;
+    }
+  } else if (task.type(task.region.output).elements() > 0) {
+    parts.push_back(make_part(frame, whole_output(frame, evaluator)));
+  }
+  int64_t total = 0;
+  for (const Part& part : parts) total += part.extent;
+  if (parts.size() == 1) {
+    set_thread_loop(kernel, total, parts[0].body);
+    return std::move(frame.lowered);
+  }
+  // The pieces follow each other in the thread loop.
+  set_thread_loop(kernel, total, [&](ExprId t) {
+    std::vector<Stmt> body;
+    int64_t begin = 0;
+    for (const auto& [extent, part] : parts) {
+      const ir::VarId at = kernel.add_loop_var("p", 0, extent - 1);
+      const ExprId here = kernel.binary(
+          KOp::kAnd, kernel.binary(KOp::kLe, kernel.int_const(begin), t),
+          kernel.binary(KOp::kLt, t, kernel.int_const(begin + extent)));
+      const ExprId first = kernel.add(t, -begin);
+      std::vector<Stmt> once = {ir::make_for(at, first, kernel.add(first, 1), LoopKind::kSerial,
+                                             part(kernel.var(at)))};
+      body.push_back(ir::make_if(here, std::move(once)));
+      begin += extent;
+    }
+    return body;
+  });
+  return std::move(frame.lowered);
+}
+
+}  // namespace camshaft::lower

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/lower/frame.h"
+
+#include <cmath>
+#include <limits>
+
+namespace camshaft::lower {
+
+using ir::DType;
+using ir::KOp;
+
+Frame::Frame(const Task& region_task, const char* strategy, const Knobs& knobs,
+             const std::set<NodeId>& packed)
+    : task(region_task) {
+  lowered.strategy = strategy;
+  lowered.knobs = knobs;
+  int number = 0;
+  for (NodeId leaf : task.region.leaves) {
+    if (packed.count(leaf) > 0) continue;
+    const ir::TensorType& type = task.type(leaf);
+    arrays[leaf] =
+        kernel().add_param("x" + std::to_string(number++), type.dtype, type.elements(), false);
+    lowered.arguments.push_back({leaf, {}, false});
+  }
+  const ir::TensorType& type = task.type(task.region.output);
+  output = kernel().add_param("out", type.dtype, type.elements(), true);
+  lowered.arguments.push_back({task.region.output, {}, true});
+}
+
+ir::ArrayId Frame::add_constant(std::string_view name, DType dtype, std::vector<std::byte> bytes) {
+  const int64_t elements =
+      static_cast<int64_t>(bytes.size()) / base::dtype_size_bytes(dtype);
+  lowered.arguments.push_back({ir::kNoNode, std::move(bytes), false});
+  return kernel().add_param(name, dtype, elements, false);
+}
+
+std::vector<Stmt> loop(Kernel& kernel, const char* name, int64_t extent, ir::LoopKind kind,
+                       const Body& body) {
+  if (extent <= 0) return {};
+  if (extent == 1) return body(kernel.int_const(0));
+  const ir::VarId var = kernel.add_loop_var(name, 0, extent - 1);
+  std::vector<Stmt> inside = body(kernel.var(var));
+  return {ir::make_for(var, kernel.int_const(0), kernel.int_const(extent), kind,
+                       std::move(inside))};
+}
+
+std::vector<Stmt> loop_between(Kernel& kernel, const char* name, ExprId begin, ExprId end,
+                               int64_t lo, int64_t hi, const Body& body) {
+  const ir::VarId var = kernel.add_loop_var(name, lo, hi);
+  std::vector<Stmt> inside = body(kernel.var(var));
+  return {ir::make_for(var, begin, end, ir::LoopKind::kSerial, std::move(inside))};
+}
+
+void set_thread_loop(Kernel& kernel, int64_t extent, const Body& body) {
+  kernel.thread_extent = extent;
+  const ir::VarId var = kernel.add_loop_var("t", 0, std::max<int64_t>(extent - 1, 0));
+  std::vector<Stmt> inside = body(kernel.var(var));
+  kernel.body = {ir::make_for(var, kernel.int_const(0), kernel.int_const(extent),
+                              ir::LoopKind::kThread, std::move(inside))};
+}
+
+std::vector<Stmt> loop_nest(Kernel& kernel, const ir::Shape& shape,
+                            const std::function<std::vector<Stmt>(const Index&)>& body) {
+  const std::function<std::vector<Stmt>(Index)> nest = [&](Index index) -> std::vector<Stmt> {
+    if (index.size() == shape.size()) return body(index);
+    return loop(kernel, "i", shape[index.size()], ir::LoopKind::kSerial, [&](ExprId at) {
+      Index longer = index;
+      longer.push_back(at);
+      return nest(longer);
+    });
+  };
+  return nest({});
+}
+
+void append(std::vector<Stmt>& to, std::vector<Stmt> more) {
+  for (Stmt& statement : more) to.push_back(std::move(statement));
+}
+
+ExprId reduce_identity(Kernel& kernel, ir::ReduceKind kind, ir::ValueType type) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (kind == ir::ReduceKind::kSum) return kernel.splat(0, type);
+  if (kind == ir::ReduceKind::kProd) return kernel.splat(1, type);
+  const bool is_max = kind == ir::ReduceKind::kMax;
+  if (base::is_float(type.dtype)) return kernel.splat(is_max ? -infinity : infinity, type);
+  const int64_t bits = base::dtype_size_bytes(type.dtype) * 8;
+  int64_t lowest = 0;
+  int64_t highest = type.dtype == DType::kBool ? 1 : -1;  // u64: all ones
+  if (base::is_signed_int(type.dtype)) {
+    lowest = bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1));
+    highest = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
+  } else if (bits < 64 && type.dtype != DType::kBool) {
+    highest = (int64_t{1} << bits) - 1;
+  }
+  return kernel.broadcast(kernel.int_const(is_max ? lowest : highest, type.dtype), type.lanes);
+}
+
+ExprId reduce_combine(Kernel& kernel, ir::ReduceKind kind, ExprId a, ExprId b) {
+  const DType dtype = kernel.expr(a).type.dtype;
+  switch (kind) {
+    case ir::ReduceKind::kSum:
+      return dtype == DType::kBool ? kernel.binary(KOp::kOr, a, b) : kernel.add(a, b);
+    case ir::ReduceKind::kProd:
+      return dtype == DType::kBool ? kernel.binary(KOp::kAnd, a, b) : kernel.mul(a, b);
+    default: {
+      const KOp op = kind == ir::ReduceKind::kMax ? KOp::kMax : KOp::kMin;
+      if (dtype == DType::kBool) {
+        return kernel.binary(kind == ir::ReduceKind::kMax ? KOp::kOr : KOp::kAnd, a, b);
+      }
+      if (!base::is_float(dtype)) return kernel.binary(op, a, b);
+      // A NaN in `a` (the new value or the running one) wins; kMax gives `b` if either is NaN.
+      return kernel.select(kernel.binary(KOp::kEq, a, a), kernel.binary(op, a, b), a);
+    }
+  }
+}
+
+DType accumulator_dtype(DType dtype) { return compute_dtype(dtype); }
+
+}  // namespace camshaft::lower

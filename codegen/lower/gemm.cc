@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+// Strategy `gemm`: matrix products [M, K] x [K, N] of f32. A constant right side that all batches share
+// is packed at compile time as [vectors of columns][K][vector][lane], and then batches are just more
+// rows. Any other right side is packed by the kernel into a panel on the stack, once for all rows, so
+// that it may be transposed, sliced or of any width. Rows = 1 is a matrix-vector product: the tile is
+// then one row of many vectors and streams the weights.
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/lower/frame.h"
+#include "codegen/lower/strategy_list.h"
+#include "codegen/lower/tile.h"
+
+namespace camshaft::lower {
+namespace {
+
+using ir::DType;
+using ir::KOp;
+using ir::LoopKind;
+using ir::Op;
+
+constexpr int64_t kPanelBytes = 512 << 10;  // of stack, for a right side that is not constant
+constexpr int64_t kStripRows = 96;
+
+// The literal of a constant [K, N] right side that all batches share: through Broadcasts over batch
+// axes and Reshapes that add unit axes. Null if it is anything else.
+const ir::Literal* shared_matrix(const Task& task, NodeId id) {
+  const ir::TensorType& type = task.type(id);
+  const ir::Shape matrix(type.shape.end() - 2, type.shape.end());
+  while (true) {
+    const ir::Node& node = task.node(id);
+    const ir::Shape& shape = node.type.shape;
+    if (shape.size() < 2 || !std::equal(matrix.begin(), matrix.end(), shape.end() - 2)) {
+      return nullptr;
+    }
+    const int64_t batches = node.type.elements() / std::max<int64_t>(matrix[0] * matrix[1], 1);
+    if (node.op == Op::kConstant) {
+      return batches == 1 ? node.as<ir::ConstantAttrs>().literal.get() : nullptr;
+    }
+    const bool same_matrix = node.op == Op::kBroadcast || (node.op == Op::kReshape && batches == 1);
+    if (!same_matrix) return nullptr;
+    id = node.inputs[0];
+  }
+}
+
+NodeId constant_below(const Task& task, NodeId id) {
+  while (task.node(id).op != Op::kConstant) id = task.node(id).inputs[0];
+  return id;
+}
+
+struct Product {
+  NodeId node, a, b;
+  const ir::Literal* shared = nullptr;
+  ir::Shape batch_shape;
+  int64_t batches = 1;  // separate products
+  int64_t rows = 0, inner = 0, columns = 0;
+  int64_t rows_per_batch = 0;
+  int64_t lanes = 8;
+  int64_t vectors = 0;
+};
+
+Product make_product(const Task& task, int64_t lanes) {
+  Product p;
+  p.node = task.region.root;
+  p.a = task.node(p.node).inputs[0];
+  p.b = task.node(p.node).inputs[1];
+  const ir::Shape& a = task.type(p.a).shape;
+  p.batch_shape.assign(a.begin(), a.end() - 2);
+  p.rows = p.rows_per_batch = a[a.size() - 2];
+  p.inner = a.back();
+  p.columns = task.type(p.b).shape.back();
+  for (int64_t extent : p.batch_shape) p.batches *= extent;
+  p.shared = shared_matrix(task, p.b);
+  if (p.shared != nullptr) {
+    p.rows *= p.batches;
+    p.batches = 1;
+  }
+  p.lanes = lanes;
+  p.vectors = (p.columns + lanes - 1) / lanes;
+  return p;
+}
+
+int32_t product_lanes(const Task& task) {
+  const int64_t columns = task.type(task.region.root).shape.back();
+  int32_t lanes = 1;
+  while (lanes < task.target.lanes(DType::kFloat32) && lanes < columns) lanes *= 2;
+  return lanes;
+}
+
+std::vector<std::byte> pack_columns(const Product& p, int64_t set_vectors) {
+  std::vector<float> packed(static_cast<size_t>(p.inner * p.vectors * p.lanes), 0.0f);
+  const float* b = p.shared->data<float>();
+  size_t at = 0;
+  for (int64_t first = 0; first < p.vectors; first += set_vectors) {
+    const int64_t width = std::min(set_vectors, p.vectors - first) * p.lanes;
+    for (int64_t k = 0; k < p.inner; ++k) {
+      for (int64_t lane = 0; lane < width; ++lane, ++at) {
+        const int64_t column = first * p.lanes + lane;
+        if (column < p.columns) packed[at] = b[k * p.columns + column];
+      }
+    }
+  }
+  std::vector<std::byte> bytes(packed.size() * sizeof(float));
+  std::memcpy(bytes.data(), packed.data(), bytes.size());
+  return bytes;
+}
+
+class Emitter {
+ public:
+  Emitter(const Task& task, const Knobs& knobs)
+      : task_(task),
+        knobs_(knobs),
+        product_(make_product(task, knobs.lanes)),
+        frame_(task, "gemm", knobs, packed_leaves(task, product_)),
+        kernel_(frame_.kernel()),
+        evaluator_(kernel_, task, frame_.arrays) {
+    if (product_.shared != nullptr) {
+      panel_ = frame_.add_constant("b", DType::kFloat32, pack_columns(product_, knobs.vectors));
+    } else {
+      panel_ = kernel_.add_local("b", DType::kFloat32,
+                                 product_.inner * knobs.vectors * knobs.lanes);
+    }
+    acc_ = kernel_.add_local("acc", DType::kFloat32,
+                             knobs.pixels * knobs.vectors * knobs.lanes);
+  }
+
+  LoweredKernel emit() {
+    const int64_t sets = (product_.vectors + knobs_.vectors - 1) / knobs_.vectors;
+    // A shared right side costs nothing to reuse, so rows are split too; a panel packed by the kernel
+    // serves all rows.
+    strip_ = product_.shared != nullptr ? std::min(product_.rows, strip_rows()) : product_.rows;
+    const int64_t strips = (product_.rows + strip_ - 1) / strip_;
+    set_thread_loop(kernel_, product_.batches * sets * strips, [&](ExprId t) {
+      const ExprId strip = kernel_.mod(t, strips);
+      const ExprId rest = kernel_.div(t, strips);
+      batch_ = kernel_.div(rest, sets);
+      return set_body(kernel_.mod(rest, sets), sets, [&](ExprId set, int64_t vectors) {
+        return strips_body(set, vectors, strip, strips);
+      });
+    });
+    return std::move(frame_.lowered);
+  }
+
+ private:
+  static std::set<NodeId> packed_leaves(const Task& task, const Product& p) {
+    if (p.shared == nullptr) return {};
+    // The constant stays a leaf if something else of the region reads it.
+    const NodeId constant = constant_below(task, p.b);
+    for (NodeId id : task.region.nodes) {
+      for (size_t i = 0; i < task.node(id).inputs.size(); ++i) {
+        const bool is_right_side = id == p.node && i == 1;
+        if (task.node(id).inputs[i] == constant && !is_right_side && !feeds_only(task, id, p.b)) {
+          return {};
+        }
+      }
+    }
+    return {constant};
+  }
+  // Is `id` on the way from the constant to the right side?
+  static bool feeds_only(const Task& task, NodeId id, NodeId right) {
+    for (NodeId at = right; task.node(at).op != Op::kConstant; at = task.node(at).inputs[0]) {
+      if (at == id) return true;
+    }
+    return false;
+  }
+
+  int64_t strip_rows() const {
+    return std::max<int64_t>(kStripRows / knobs_.pixels, 1) * knobs_.pixels;
+  }
+
+  std::vector<Stmt> set_body(ExprId set, int64_t sets,
+                             const std::function<std::vector<Stmt>(ExprId, int64_t)>& body) {
+    const int64_t rest = product_.vectors % knobs_.vectors;
+    if (rest == 0) return body(set, knobs_.vectors);
+    const ExprId last = kernel_.int_const(sets - 1);
+    if (sets == 1) return body(last, rest);
+    return {ir::make_if(kernel_.binary(KOp::kLt, set, last), body(set, knobs_.vectors)),
+            ir::make_if(kernel_.binary(KOp::kEq, set, last), body(last, rest))};
+  }
+
+  std::vector<Stmt> strips_body(ExprId set, int64_t vectors, ExprId strip, int64_t strips) {
+    std::vector<Stmt> body;
+    if (product_.shared == nullptr) append(body, pack_panel(set, vectors));
+    const ExprId first = kernel_.mul(strip, strip_);
+    const int64_t rest = product_.rows - (strips - 1) * strip_;
+    if (rest == strip_) {
+      append(body, tiles(set, vectors, first, strip_));
+      return body;
+    }
+    const ExprId last = kernel_.int_const(strips - 1);
+    body.push_back(ir::make_if(kernel_.binary(KOp::kLt, strip, last),
+                               tiles(set, vectors, first, strip_)));
+    body.push_back(ir::make_if(kernel_.binary(KOp::kEq, strip, last),
+                               tiles(set, vectors, first, rest)));
+    return body;
+  }
+
+  // panel[k][column] = right side, zeros beyond the last column.
+  std::vector<Stmt> pack_panel(ExprId set, int64_t vectors) {
+    const int64_t width = vectors * product_.lanes;
+    int64_t set_number = 0;
+    int64_t used = width;
+    if (kernel_.is_int_const(set, &set_number)) {
+      used = std::min(width, product_.columns - set_number * knobs_.vectors * product_.lanes);
+    }
+    const auto column_loop = [&](int64_t from, int64_t count, ExprId k, bool zero) {
+      return loop(kernel_, "n", count, LoopKind::kVector, [&](ExprId lane) -> std::vector<Stmt> {
+        const ExprId in_panel = kernel_.add(lane, from);
+        const ExprId n = kernel_.add(kernel_.mul(set, knobs_.vectors * product_.lanes), in_panel);
+        const ExprId value = zero ? kernel_.float_const(0) : evaluator_.value(product_.b, index(k, n));
+        return {ir::make_store(panel_, kernel_.add(kernel_.mul(k, width), in_panel), value)};
+      });
+    };
+    return loop(kernel_, "k", product_.inner, LoopKind::kSerial, [&](ExprId k) {
+      std::vector<Stmt> body = column_loop(0, used, k, false);
+      append(body, column_loop(used, width - used, k, true));
+      return body;
+    });
+  }
+
+  // Index of element (row, column) of an operand or the result.
+  Index index(ExprId row, ExprId column) {
+    Index result = delinearize(kernel_, product_.batch_shape, batch_);
+    result.push_back(row);
+    result.push_back(column);
+    return result;
+  }
+  // The same where rows run through all batches.
+  Index row_index(ExprId row, ExprId column) {
+    if (product_.shared == nullptr) return index(row, column);
+    Index result = delinearize(kernel_, product_.batch_shape,
+                               kernel_.div(row, product_.rows_per_batch));
+    result.push_back(product_.rows == product_.rows_per_batch
+                         ? row
+                         : kernel_.mod(row, product_.rows_per_batch));
+    result.push_back(column);
+    return result;
+  }
+
+  std::vector<Stmt> tiles(ExprId set, int64_t vectors, ExprId first, int64_t rows) {
+    std::vector<Stmt> body;
+    const int64_t full = rows / knobs_.pixels;
+    append(body, loop(kernel_, "tile", full, LoopKind::kSerial, [&](ExprId at) {
+      return tile(set, vectors, kernel_.add(first, kernel_.mul(at, knobs_.pixels)), knobs_.pixels);
+    }));
+    const int64_t rest = rows % knobs_.pixels;
+    if (rest > 0) {
+      append(body, tile(set, vectors, kernel_.add(first, full * knobs_.pixels), rest));
+    }
+    return body;
+  }
+
+  std::vector<Stmt> tile(ExprId set, int64_t vectors, ExprId first, int64_t rows) {
+    TileAccumulators acc(kernel_, acc_, rows, vectors, product_.lanes);
+    std::vector<Stmt> body = acc.clear();
+    const int64_t unroll = knobs_.unroll;
+    const int64_t full = product_.inner / unroll;
+    append(body, loop(kernel_, "k", full, LoopKind::kSerial, [&](ExprId step) {
+      std::vector<Stmt> inside;
+      for (int64_t u = 0; u < unroll; ++u) {
+        append(inside, step_body(acc, set, first, kernel_.add(kernel_.mul(step, unroll), u)));
+      }
+      return inside;
+    }));
+    append(body, loop(kernel_, "k", product_.inner - full * unroll, LoopKind::kSerial,
+                      [&](ExprId k) {
+      return step_body(acc, set, first, kernel_.add(k, full * unroll));
+    }));
+    append(body, store(acc, set, first));
+    return body;
+  }
+
+  std::vector<Stmt> step_body(TileAccumulators& acc, ExprId set, ExprId first, ExprId k) {
+    const ExprId base = product_.shared == nullptr
+                            ? kernel_.int_const(0)
+                            : kernel_.mul(set, product_.inner * knobs_.vectors * product_.lanes);
+    const ExprId at = kernel_.add(base, kernel_.mul(k, acc.vectors() * product_.lanes));
+    std::vector<Stmt> body;
+    for (int64_t r = 0; r < acc.pixels(); ++r) {
+      const ExprId x = evaluator_.value(product_.a, row_index(kernel_.add(first, r), k));
+      for (int64_t v = 0; v < acc.vectors(); ++v) {
+        const ExprId w = kernel_.load(panel_, kernel_.add(at, v * product_.lanes),
+                                      static_cast<int32_t>(product_.lanes));
+        body.push_back(acc.multiply_add(r, v, x, w));
+      }
+    }
+    return body;
+  }
+
+  std::vector<Stmt> store(TileAccumulators& acc, ExprId set, ExprId first) {
+    std::vector<Stmt> body;
+    int64_t set_number = 0;
+    const bool constant_set = kernel_.is_int_const(set, &set_number);
+    for (int64_t r = 0; r < acc.pixels(); ++r) {
+      for (int64_t v = 0; v < acc.vectors(); ++v) {
+        int64_t count = product_.lanes;
+        if (constant_set) {
+          count = std::min(count, product_.columns -
+                                      (set_number * knobs_.vectors + v) * product_.lanes);
+        }
+        append(body, loop(kernel_, "lane", count, LoopKind::kVector,
+                          [&](ExprId lane) -> std::vector<Stmt> {
+          const ExprId vector = kernel_.add(kernel_.mul(set, knobs_.vectors), v);
+          const ExprId column = kernel_.add(kernel_.mul(vector, product_.lanes), lane);
+          const Index at = row_index(kernel_.add(first, r), column);
+          const ExprId sum = acc.element(r, v, lane);
+          evaluator_.bind(product_.node, [sum](const Index&) { return sum; });
+          return {evaluator_.store_output(frame_.output, at,
+                                          evaluator_.value(task_.region.output, at))};
+        }));
+        evaluator_.unbind(product_.node);
+      }
+    }
+    return body;
+  }
+
+  const Task& task_;
+  Knobs knobs_;
+  Product product_;
+  Frame frame_;
+  Kernel& kernel_;
+  Evaluator evaluator_;
+  ir::ArrayId panel_ = -1;
+  ir::ArrayId acc_ = -1;
+  int64_t strip_ = 1;
+  ExprId batch_ = ir::kNoExpr;
+};
+
+}  // namespace
+
+bool matches_gemm(const Task& task) {
+  if (!task.has_root(Op::kMatMul)) return false;
+  const ir::Node& node = task.node(task.region.root);
+  if (node.type.dtype != DType::kFloat32 || node.type.elements() == 0) return false;
+  const Product p = make_product(task, product_lanes(task));
+  return p.inner > 0 && !knobs_gemm(task).empty();
+}
+
+std::vector<Knobs> knobs_gemm(const Task& task) {
+  const Product p = make_product(task, product_lanes(task));
+  std::vector<Knobs> ranked =
+      rank_tiles(task.target, {{p.rows, 1}}, p.vectors, static_cast<int32_t>(p.lanes));
+  std::erase_if(ranked, [&](const Knobs& k) {
+    // A partly filled last vector must be in a set whose number is constant (see store()).
+    if (p.columns % p.lanes != 0 && p.vectors > k.vectors && p.vectors % k.vectors == 0) return true;
+    return p.shared == nullptr &&
+           p.inner * k.vectors * k.lanes * static_cast<int64_t>(sizeof(float)) > kPanelBytes;
+  });
+  for (Knobs& knobs : ranked) {
+    knobs.unroll = static_cast<int32_t>(std::min<int64_t>(p.inner, knobs.pixels == 1 ? 4 : 8));
+  }
+  return ranked;
+}
+
+LoweredKernel emit_gemm(const Task& task, const Knobs& knobs) { return Emitter(task, knobs).emit(); }
+
+}  // namespace camshaft::lower

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include <cstdio>
+#include <string_view>
+
+#include "codegen/lower/lower.h"
+#include "codegen/lower/strategy_list.h"
+
+namespace camshaft::lower {
+namespace {
+
+#define CAMSHAFT_STRATEGY(name) {#name, matches_##name, knobs_##name, emit_##name}
+constexpr Strategy kStrategies[] = {
+    CAMSHAFT_STRATEGY(conv_depthwise), CAMSHAFT_STRATEGY(conv_direct), CAMSHAFT_STRATEGY(gemm),
+    CAMSHAFT_STRATEGY(pool),           CAMSHAFT_STRATEGY(reduce),      CAMSHAFT_STRATEGY(elementwise),
+    CAMSHAFT_STRATEGY(fallback),
+};
+#undef CAMSHAFT_STRATEGY
+
+}  // namespace
+
+std::span<const Strategy> strategies() { return kStrategies; }
+
+const Strategy* find_strategy(std::string_view name) {
+  for (const Strategy& strategy : kStrategies) {
+    if (name == strategy.name) return &strategy;
+  }
+  return nullptr;
+}
+
+LoweredKernel lower_region(const Task& task) {
+  for (const Strategy& strategy : kStrategies) {
+    if (strategy.matches(task)) return strategy.emit(task, strategy.knobs(task).front());
+  }
+  CAMSHAFT_CHECK(false && "no strategy matches");
+  return {};
+}
+
+base::Result<LoweredKernel> lower_region_with(const Task& task, std::string_view name,
+                                              const Knobs* knobs) {
+  const Strategy* strategy = find_strategy(name);
+  if (strategy == nullptr || !strategy->matches(task)) {
+    return base::fail(base::Code::kInvalidArgument, "lower.strategy",
+                      "strategy '%.*s' can't do region '%s'", static_cast<int>(name.size()),
+                      name.data(), task.region.name.c_str());
+  }
+  return strategy->emit(task, knobs != nullptr ? *knobs : strategy->knobs(task).front());
+}
+
+std::string to_string(const Knobs& knobs) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%dx%dv%du%d", knobs.pixels, knobs.vectors, knobs.lanes,
+                knobs.unroll);
+  return text;
+}
+
+}  // namespace camshaft::lower

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The three functions of each strategy, for the table in strategies.cc.
+#pragma once
+
+#include <vector>
+
+#include "codegen/lower/lower.h"
+
+namespace camshaft::lower {
+
+#define CAMSHAFT_DECLARE_STRATEGY(name)                \
+  bool matches_##name(const Task& task);               \
+  std::vector<Knobs> knobs_##name(const Task& task);   \
+  LoweredKernel emit_##name(const Task& task, const Knobs& knobs)
+
+CAMSHAFT_DECLARE_STRATEGY(conv_depthwise);
+CAMSHAFT_DECLARE_STRATEGY(conv_direct);
+CAMSHAFT_DECLARE_STRATEGY(gemm);
+CAMSHAFT_DECLARE_STRATEGY(pool);
+CAMSHAFT_DECLARE_STRATEGY(reduce);
+CAMSHAFT_DECLARE_STRATEGY(elementwise);
+CAMSHAFT_DECLARE_STRATEGY(fallback);
+#undef CAMSHAFT_DECLARE_STRATEGY
+
+}  // namespace camshaft::lower

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/lower/tile.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace camshaft::lower {
+
+using ir::ExprId;
+using ir::Stmt;
+
+namespace {
+
+// Cycles of one reduction step of a tile.
+double step_cycles(const CpuTarget& target, int64_t pixels, int64_t vectors) {
+  const double multiply_adds = static_cast<double>(pixels * vectors);
+  const double fma_cycles = multiply_adds / target.fma_per_cycle;
+  const double load_cycles = static_cast<double>(pixels + vectors) / target.loads_per_cycle;
+  return std::max({fma_cycles, load_cycles, static_cast<double>(target.fma_latency)});
+}
+
+double strip_cycles(const CpuTarget& target, int64_t rows, int64_t vectors, const Knobs& knobs) {
+  const auto row_cycles = [&](int64_t width) {
+    double cycles = static_cast<double>(rows / knobs.pixels) * step_cycles(target, knobs.pixels, width);
+    if (rows % knobs.pixels > 0) cycles += step_cycles(target, rows % knobs.pixels, width);
+    return cycles;
+  };
+  double cycles = static_cast<double>(vectors / knobs.vectors) * row_cycles(knobs.vectors);
+  if (vectors % knobs.vectors > 0) cycles += row_cycles(vectors % knobs.vectors);
+  return cycles;
+}
+
+}  // namespace
+
+std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>& strips,
+                              int64_t vectors, int32_t lanes) {
+  struct Candidate {
+    double cycles;
+    Knobs knobs;
+  };
+  std::vector<Candidate> candidates;
+  int64_t longest = 1;
+  for (const Strip& strip : strips) longest = std::max(longest, strip.rows);
+  const int32_t registers = target.vector_registers;
+  for (int32_t pixels = 1; pixels <= std::min<int64_t>(longest, 28); ++pixels) {
+    for (int32_t width = 1; width <= std::min<int64_t>(vectors, 14); ++width) {
+      if (pixels * width + std::min(pixels, width) + 1 > registers) continue;
+      Knobs knobs;
+      knobs.lanes = lanes;
+      knobs.pixels = pixels;
+      knobs.vectors = width;
+      double cycles = 0;
+      for (const Strip& strip : strips) {
+        cycles += static_cast<double>(strip.count) * strip_cycles(target, strip.rows, vectors, knobs);
+      }
+      // Among equals prefer fewer loads a step: less traffic from the caches.
+      cycles *= 1.0 + 0.02 * (1.0 / pixels + 1.0 / width);
+      candidates.push_back({cycles, knobs});
+    }
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tuple(a.cycles, a.knobs.pixels, a.knobs.vectors) <
+           std::tuple(b.cycles, b.knobs.pixels, b.knobs.vectors);
+  });
+  std::vector<Knobs> ranked;
+  for (const Candidate& candidate : candidates) ranked.push_back(candidate.knobs);
+  return ranked;
+}
+
+std::vector<Stmt> TileAccumulators::clear() {
+  std::vector<Stmt> body;
+  for (int64_t pixel = 0; pixel < pixels_; ++pixel) {
+    for (int64_t vector = 0; vector < vectors_; ++vector) {
+      body.push_back(ir::make_store(
+          array_, place(pixel, vector),
+          kernel_.splat(0, {ir::DType::kFloat32, static_cast<int32_t>(lanes_)})));
+    }
+  }
+  return body;
+}
+
+Stmt TileAccumulators::multiply_add(int64_t pixel, int64_t vector, ExprId x, ExprId w) {
+  return multiply_add_vectors(pixel, vector, kernel_.broadcast(x, static_cast<int32_t>(lanes_)), w);
+}
+
+Stmt TileAccumulators::multiply_add_vectors(int64_t pixel, int64_t vector, ExprId x, ExprId w) {
+  const ExprId at = place(pixel, vector);
+  const ExprId sum = kernel_.load(array_, at, static_cast<int32_t>(lanes_));
+  return ir::make_store(array_, at, kernel_.fma(x, w, sum));
+}
+
+ExprId TileAccumulators::element(int64_t pixel, int64_t vector, ExprId lane) {
+  return kernel_.load(array_, kernel_.add(place(pixel, vector), lane));
+}
+
+}  // namespace camshaft::lower

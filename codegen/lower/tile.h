@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Register tiles: how many output rows (pixels, matrix rows) times how many vectors of output columns
+// (channels) one pass of the reduction loop computes, and a model of what each choice costs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/ir/kernel.h"
+#include "codegen/lower/lower.h"
+
+namespace camshaft::lower {
+
+// Rows of one strip (an image row, a block of matrix rows) and how many strips have that many.
+struct Strip {
+  int64_t rows = 0;
+  int64_t count = 1;
+};
+
+// Knobs for tiles that fit the target's registers, cheapest first by the model: cycles of a reduction
+// step are the most of multiply-adds, loads, and (for small tiles) the latency of the chain.
+std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>& strips,
+                              int64_t vectors, int32_t lanes);
+
+// The accumulators of a tile: pixels x vectors x lanes floats in a local array, always accessed at
+// constant places, so that they live in registers.
+class TileAccumulators {
+ public:
+  TileAccumulators(ir::Kernel& kernel, ir::ArrayId array, int64_t pixels, int64_t vectors,
+                   int64_t lanes)
+      : kernel_(kernel), array_(array), pixels_(pixels), vectors_(vectors), lanes_(lanes) {}
+
+  std::vector<ir::Stmt> clear();
+  // acc[pixel][vector] += x * w; x a scalar, w a vector.
+  ir::Stmt multiply_add(int64_t pixel, int64_t vector, ir::ExprId x, ir::ExprId w);
+  // acc[pixel][vector] += x * w; both vectors.
+  ir::Stmt multiply_add_vectors(int64_t pixel, int64_t vector, ir::ExprId x, ir::ExprId w);
+  // Element `lane` of acc[pixel][vector].
+  ir::ExprId element(int64_t pixel, int64_t vector, ir::ExprId lane);
+
+  int64_t pixels() const { return pixels_; }
+  int64_t vectors() const { return vectors_; }
+  int64_t lanes() const { return lanes_; }
+
+ private:
+  ir::ExprId place(int64_t pixel, int64_t vector) {
+    return kernel_.int_const((pixel * vectors_ + vector) * lanes_);
+  }
+
+  ir::Kernel& kernel_;
+  ir::ArrayId array_;
+  int64_t pixels_;
+  int64_t vectors_;
+  int64_t lanes_;
+};
+
+}  // namespace camshaft::lower
