@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
-// The device contract: all that a backend provides. Four nouns (Device, Buffer, Program, CommandList)
-// and a number (Ticket). To write a backend, copy devices/null, which is the tutorial.
+// The device contract: all that a backend provides. Four nouns (Device, Buffer, Program,
+// CommandList) and a number (Ticket). To write a backend, copy devices/null, which is the tutorial.
 //
 // Rules for every backend
 // -----------------------
-// - One thread at a time may call a Device. A Device owns all that it returns; destroying it releases
-//   the rest. Handles are small numbers, never reused within a Device's life; 0 is no handle.
+// - One thread at a time may call a Device. A Device owns all that it returns; destroying it
+// releases
+//   the rest. Handles are small numbers, given out in rising order, never reused; 0 is no handle.
 // - Load-time calls (allocate, import_memory, load, record, release, reset) may allocate and block.
 //   Hot-path calls (submit, wait) are noexcept, never allocate, take no lock shared with other
 //   threads of the process, and wait() ends at its deadline.
 // - Backends do not validate what the caller can know: the `validate` decorator does (devices/hal/
-//   validate.h), and is always on in tests. They do report what only they can know: no memory, a lost
-//   device, a binary that the driver refuses.
-// - A device fault is sticky: the first failing submit or wait stores its cause, and every later call
+//   validate.h), and is always on in tests. They do report what only they can know: no memory, a
+//   lost device, a binary that the driver refuses.
+// - A device fault is sticky: the first failing submit or wait stores its cause, and every later
+// call
 //   but reset() and release() returns kDeviceFault with it.
-// - Commands are plain data. Recording, tracing and fault injection are decorators of this interface.
+// - Commands are plain data. Recording, tracing and fault injection are decorators of this
+// interface.
 #pragma once
 
 #include <cstddef>
@@ -55,12 +58,15 @@ struct DeviceInfo {
   const char* backend = "";  // registry name: "cpu", "null", "opencl"
   char name[96] = "";        // of the device: "AMD EPYC 7B13"
   char arch[64] = "";        // "x86_64", "sm_90"
-  uint64_t memory_bytes = 0; // 0: unknown
-  uint32_t buffer_alignment = 64;       // of every allocation, and of a binding's offset
-  uint32_t import_alignment = 64;       // of an imported host pointer
-  uint32_t max_parts = 1;               // threads that a launch may be split among
-  bool raw_addresses = false;           // buffers have addresses that the host may compute with
-  bool host_coherent = true;            // host-visible memory needs no flush
+  // What its instruction set has beyond `arch`, in the names that plans use (LLVM's for a CPU:
+  // "avx2", "fma"), sorted. Static storage.
+  std::span<const char* const> features;
+  uint64_t memory_bytes = 0;       // 0: unknown
+  uint32_t buffer_alignment = 64;  // of every allocation, and of offsets of arguments and bindings
+  uint32_t import_alignment = 64;  // of an imported host pointer
+  uint32_t max_parts = 1;          // threads that share a launch; more parts take turns
+  bool raw_addresses = false;      // buffers have addresses that the host may compute with
+  bool host_coherent = true;       // host-visible memory needs no flush
 };
 
 enum class MemoryKind : uint8_t {
@@ -75,29 +81,30 @@ struct Allocation {
 // Memory that somebody else owns, used in place: from_blob. import_memory() never copies; where the
 // device can't alias the memory it fails with kUnsupported and the reason, and the caller decides.
 enum class ForeignKind : uint8_t {
-  kHostPointer,    // handle: the address
-  kDmaBufFd,       // handle: the file descriptor, duplicated by the device
-  kClBuffer,       // handle: cl_mem, retained by the device
-  kClImage,        // handle: cl_mem
-  kCudaPointer,    // handle: CUdeviceptr
-  kGpuAddress,     // handle: virtual address of the same GPU context
-  kMetalBuffer,    // handle: MTLBuffer*
-  kWebGpuBuffer,   // handle: WGPUBuffer
+  kHostPointer,   // handle: the address
+  kDmaBufFd,      // handle: the file descriptor, duplicated by the device
+  kClBuffer,      // handle: cl_mem, retained by the device
+  kClImage,       // handle: cl_mem
+  kCudaPointer,   // handle: CUdeviceptr
+  kGpuAddress,    // handle: virtual address of the same GPU context
+  kMetalBuffer,   // handle: MTLBuffer*
+  kWebGpuBuffer,  // handle: WGPUBuffer
 };
-// Who makes writes visible. Before a submit that reads the memory, the owner's writes must be visible
-// to the device; after the ticket is reached, the device's writes are visible to the owner.
+// Who makes writes visible. Before a submit that reads the memory, the owner's writes must be
+// visible to the device; after the ticket is reached, the device's writes are visible to the owner.
 enum class CacheSync : uint8_t {
-  kCoherent,   // the platform does it (x86 host memory, most desktop GPUs)
-  kDevice,     // the device cleans and invalidates around each submit
-  kOwner,      // the owner does it (a driver that already flushed the camera's buffer)
+  kCoherent,  // the platform does it (x86 host memory, most desktop GPUs)
+  kDevice,    // the device cleans and invalidates around each submit
+  kOwner,     // the owner does it (a driver that already flushed the camera's buffer)
 };
 struct ForeignMemory {
   ForeignKind kind = ForeignKind::kHostPointer;
   uint64_t handle = 0;
-  uint64_t size_bytes = 0;        // usable bytes from `offset_bytes`; checked against what the object says
-  uint64_t offset_bytes = 0;      // a multiple of import_alignment
-  uint64_t row_pitch_bytes = 0;   // images; 0: tightly packed
-  uint32_t format = 0;            // images: a DRM fourcc; 0: plain bytes
+  uint64_t size_bytes =
+      0;  // usable bytes from `offset_bytes`; checked against what the object says
+  uint64_t offset_bytes = 0;     // a multiple of import_alignment
+  uint64_t row_pitch_bytes = 0;  // images; 0: tightly packed
+  uint32_t format = 0;           // images: a DRM fourcc; 0: plain bytes
   bool writable = false;
   CacheSync sync = CacheSync::kCoherent;
   // Called once, on the thread that calls release() or destroys the Device, when the device no
@@ -113,14 +120,15 @@ struct ProgramImage {
   std::span<const std::string_view> kernels;  // entry names; a launch names one by its index here
 };
 
-// Where a kernel argument's memory is: a buffer fixed at record(), or a slot that each submit() binds.
+// Where a kernel argument's memory is: a buffer fixed at record(), or a slot that each submit()
+// binds.
 enum class ArgKind : uint8_t { kBuffer, kSlot, kScalar };
 struct KernelArg {
   ArgKind kind = ArgKind::kBuffer;
-  Buffer buffer;           // kBuffer
-  uint32_t slot = 0;       // kSlot: index into submit()'s bindings
+  Buffer buffer;              // kBuffer
+  uint32_t slot = 0;          // kSlot: index into submit()'s bindings
   uint64_t offset_bytes = 0;  // kBuffer, kSlot: added to the binding's
-  uint64_t scalar = 0;     // kScalar: bit pattern
+  uint64_t scalar = 0;        // kScalar: bit pattern
 };
 struct Binding {
   Buffer buffer;
@@ -131,7 +139,8 @@ enum class CommandKind : uint8_t { kLaunch, kCopy, kBarrier, kTimestamp };
 struct Command {
   CommandKind kind = CommandKind::kLaunch;
   // kLaunch. The kernel runs for every index of the grid; a CPU splits [0, grid[0]) into `parts`
-  // equal ranges, one a thread. Commands of a list run in order: each sees all writes of those before it.
+  // equal ranges, one a thread. Commands of a list run in order: each sees all writes of those
+  // before it.
   Program program;
   uint32_t kernel = 0;
   uint32_t grid[3] = {1, 1, 1};
@@ -154,7 +163,8 @@ class Device {
   virtual Result<Allocation> allocate(uint64_t size_bytes, MemoryKind kind) = 0;
   // Load time (or once per camera buffer). Default: kUnsupported.
   virtual Result<Buffer> import_memory(const ForeignMemory& memory);
-  // Load time. Fails with kWrongTarget if the image is not for this device, kCorrupt if it is malformed.
+  // Load time. Fails with kWrongTarget if the image is not for this device, kCorrupt if it is
+  // malformed.
   virtual Result<Program> load(const ProgramImage& image) = 0;
   // Load time. `slot_count`: how many bindings each submit() of this list gets.
   virtual Result<CommandList> record(std::span<const Command> commands, uint32_t slot_count) = 0;
@@ -164,13 +174,14 @@ class Device {
   virtual void release(Program program) = 0;
   virtual void release(CommandList list) = 0;
 
-  // hot path. Starts the list with these slot bindings and returns its ticket. May run the work in the
-  // calling thread (the CPU does).
+  // hot path. Starts the list with these slot bindings and returns its ticket. May run the work in
+  // the calling thread (the CPU does).
   virtual Result<Ticket> submit(CommandList list, std::span<const Binding> bindings) noexcept = 0;
   // hot path. Blocks until the ticket is reached or the deadline has passed (kDeadlineExceeded; the
   // work goes on).
   virtual Status wait(Ticket ticket, Deadline deadline) noexcept = 0;
-  // After a fault: makes the device usable again (all handles but imported memory stay valid), or says why it can't.
+  // After a fault: makes the device usable again (all handles but imported memory stay valid), or
+  // says why it can't.
   virtual Status reset() = 0;
 };
 

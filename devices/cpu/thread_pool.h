@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Threads that run step lists together. They are started once, wait for work by spinning briefly
+// and then sleeping, and stay together for a whole list: between steps they meet at barriers made
+// of one counter a thread, without the kernel's help.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "devices/cpu/milestone.h"
+#include "devices/cpu/step_list.h"
+#include "runtime/base/status.h"
+
+namespace camshaft::cpu {
+
+inline constexpr uint32_t kMaxThreads = 128;
+// Kernels keep their local arrays on the stack; this is all that a worker has.
+inline constexpr uint64_t kWorkerStackBytes = 1 << 20;
+
+// The caller of run() is thread 0; the pool has the others. Part i of a step runs on thread
+// i % thread_count, always. Workers inherit the scheduling policy and priority of the thread that
+// starts the pool, block all signals, and flush denormals.
+class ThreadPool {
+ public:
+  struct Options {
+    uint32_t threads = 1;            // 1 to kMaxThreads, the caller included
+    std::span<const uint32_t> cpus;  // empty, or a CPU for each thread; the first is for the caller
+    uint32_t spin_ns = 0;            // before a waiting thread sleeps
+  };
+  // Load time. Fails with kInvalidArgument (a CPU that this process can't use) or kIo (no threads).
+  static base::Result<std::unique_ptr<ThreadPool>> start(const Options& options);
+
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  // Ends the workers. No run() may be under way.
+  ~ThreadPool();
+
+  uint32_t thread_count() const { return thread_count_; }
+
+  // Runs all steps in order, each complete before the next begins, and returns when no thread uses
+  // the list any more. One caller at a time. With one thread, or one part a step, nothing but the
+  // kernels runs: no atomic operation, no system call. hot path.
+  void run(const StepList& list) noexcept;
+
+ private:
+  // What the workers need of a list. They copy it, so that the last of them touches no list that
+  // the caller has gone on to release.
+  struct Job {
+    std::span<const Step> steps;
+    void* const* params = nullptr;
+    uint64_t base = 0;  // progress_ counts steps over the pool's life: this many before the list
+    bool is_stop = false;
+  };
+  struct Worker {
+    ThreadPool* pool = nullptr;
+    uint32_t thread = 0;
+    pthread_t handle = {};
+  };
+
+  ThreadPool(uint32_t threads, uint32_t spins);
+  base::Status start_worker(uint32_t thread, std::span<const uint32_t> cpus);
+  static void* enter_worker(void* worker);
+  void work(uint32_t thread) noexcept;
+  void publish(const Job& job, uint32_t joined) noexcept;
+  void run_share(const Job& job, uint32_t thread) noexcept;
+
+  uint32_t thread_count_;
+  uint32_t spins_;
+  std::vector<Worker> workers_;
+  // progress_[t]: steps that thread t has done or skipped. Nobody but t writes it.
+  std::unique_ptr<Milestone[]> progress_;
+  // Which job is on: its number times 256, plus how many threads join in. The others ignore it.
+  Milestone call_;
+  Job job_;  // written while no worker is in a job, read after call_
+  uint64_t jobs_ = 0;
+  uint64_t steps_done_ = 0;
+};
+
+}  // namespace camshaft::cpu

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Backends as rows of a table. The table itself is devices/registry.cc; whoever has a main function
+// passes it on, and tests pass tables of their own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "devices/hal/device.h"
+
+namespace camshaft::hal {
+
+// Wishes for an opened device. A backend ignores those that mean nothing to it.
+struct OpenOptions {
+  uint32_t index = 0;  // which of the devices that probe() lists
+  uint32_t threads =
+      0;  // CPU: threads that share each launch, the caller's among them; 0: all usable
+  // CPU: empty, or a CPU number for each thread. Thread 0 is whichever thread calls submit(): it
+  // pins itself (realtime::pin_this_thread). Read during open() only.
+  std::span<const uint32_t> cpus;
+  // CPU: how long a waiting thread spins before it sleeps in the kernel. 0: sleeps at once.
+  uint32_t spin_ns = 30'000;
+  bool huge_pages = false;  // CPU: ask for transparent huge pages behind large buffers
+  bool prefault = true;  // CPU: back buffers with pages when they are allocated, not at first use
+};
+
+struct Backend {
+  const char* name;  // DeviceInfo::backend of all its devices
+  // The devices there are now; empty on a machine without one. Never fails; may be slow.
+  std::vector<DeviceInfo> (*probe)();
+  // Opens one of them. Fails with kWrongTarget if it is not there.
+  Result<std::unique_ptr<Device>> (*open)(const OpenOptions& options);
+};
+using Backends = std::span<const Backend>;
+
+// The row with that name, or null.
+const Backend* find_backend(Backends backends, std::string_view name);
+
+// The devices of all backends, in the order of the table: what `camshaft devices` shows.
+std::vector<DeviceInfo> list_devices(Backends backends);
+
+// Opens "NAME" or "NAME:INDEX", such as "cpu" or "opencl:1"; an index in `spec` overrides
+// `options.index`. Fails with kInvalidArgument for a malformed or unknown name (the sentence lists
+// the known ones) and kWrongTarget where the device is absent.
+Result<std::unique_ptr<Device>> open_device(Backends backends, std::string_view spec,
+                                            const OpenOptions& options);
+
+}  // namespace camshaft::hal
