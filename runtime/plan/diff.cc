@@ -17,30 +17,27 @@ Index index_of(const std::vector<Item>& items) {
   return index;
 }
 
-// The value of a field; empty where the item has no such field.
-std::string_view field(const Item& item, std::string_view name) {
+// Null where the item has no such field.
+const std::string* find_field(const Item& item, std::string_view name) {
   for (const auto& [key, value] : item.fields) {
-    if (key == name) return value;
+    if (key == name) return &value;
   }
-  return {};
+  return nullptr;
 }
 
-void diff_field(const Item& before, const Item& after, std::string_view name,
-                std::vector<std::string>& lines) {
-  const auto shown = [](std::string_view value) {
-    return std::string(value.empty() ? "nothing" : value);
-  };
-  const std::string_view old_value = field(before, name);
-  const std::string_view new_value = field(after, name);
-  if (old_value == new_value) return;
-  lines.push_back(before.name + ": " + std::string(name) + " " + shown(old_value) + " -> " +
-                  shown(new_value));
+std::string shown(const std::string* value) {
+  return value == nullptr || value->empty() ? "nothing" : *value;
 }
 
 void diff_fields(const Item& before, const Item& after, std::vector<std::string>& lines) {
-  for (const auto& [name, value] : before.fields) diff_field(before, after, name, lines);
+  for (const auto& [name, value] : before.fields) {
+    const std::string* now = find_field(after, name);
+    if (now != nullptr && *now == value) continue;
+    lines.push_back(before.name + ": " + name + " " + shown(&value) + " -> " + shown(now));
+  }
   for (const auto& [name, value] : after.fields) {
-    if (field(before, name).empty()) diff_field(before, after, name, lines);
+    if (find_field(before, name) != nullptr) continue;
+    lines.push_back(before.name + ": " + name + " nothing -> " + shown(&value));
   }
 }
 

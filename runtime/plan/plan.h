@@ -42,6 +42,8 @@ struct OutputSlice {
   uint64_t offset = 0;  // elements from the start of the flattened output
   std::vector<int64_t> shape;
   std::string unit;
+
+  bool operator==(const OutputSlice&) const = default;
 };
 
 // An input or output. Dense row-major in memory; size is the product of `shape` times the dtype's.
@@ -55,6 +57,8 @@ struct TensorInfo {
 
   // Of plans that passed the reader or the writer, which exclude overflow.
   uint64_t size_bytes() const;
+
+  bool operator==(const TensorInfo&) const = default;
 };
 
 // Where an argument's memory is. kWeights is read-only, and so is kInput.
@@ -64,11 +68,15 @@ struct ArgInfo {
   uint32_t index = 0;         // kInput, kOutput, kState: which one
   uint64_t offset_bytes = 0;  // from its start, a multiple of kBufferAlignment
   uint64_t size_bytes = 0;    // that the command may touch
+
+  bool operator==(const ArgInfo&) const = default;
 };
 
 struct KernelInfo {
   std::string symbol;    // entry point in the binary; several commands may share one kernel
   std::string strategy;  // "conv_direct"
+
+  bool operator==(const KernelInfo&) const = default;
 };
 
 // A copy has two arguments of one size: source, then destination.
@@ -84,12 +92,16 @@ struct CommandInfo {
   std::vector<ArgInfo> args;
   uint64_t flops = 0;  // arithmetic of the useful work, a multiply-add counts 2
   uint64_t bytes = 0;  // moved at least: each argument's touched bytes once
+
+  bool operator==(const CommandInfo&) const = default;
 };
 
 struct EntryPoint {
   std::string name;  // "run", which every target has, or "prepare"
   uint32_t first_command = 0;
   uint32_t command_count = 0;
+
+  bool operator==(const EntryPoint&) const = default;
 };
 
 // For the arena map of `inspect --memory`.
@@ -99,12 +111,16 @@ struct ArenaBlock {
   uint64_t size_bytes = 0;
   uint32_t first_command = 0;  // lifetime, inclusive
   uint32_t last_command = 0;
+
+  bool operator==(const ArenaBlock&) const = default;
 };
 
 // State that a run hands to the next one: output `next` is copied or swapped into input `state`.
 struct StateInfo {
   std::string name;
   uint64_t size_bytes = 0;
+
+  bool operator==(const StateInfo&) const = default;
 };
 
 // Everything for one target: the same model compiled for one kind of machine.
@@ -126,6 +142,8 @@ struct TargetInfo {
   std::vector<EntryPoint> entry_points;
   std::vector<ArenaBlock> arena_blocks;
   std::vector<StateInfo> states;
+
+  bool operator==(const TargetInfo&) const = default;
 };
 
 // Inputs with the hash of the outputs that they must give on the same target, and their tolerance
@@ -136,6 +154,8 @@ struct Golden {
   uint32_t outputs_section = 0;  // expected outputs, likewise
   uint64_t output_hash_low = 0;  // XXH3-128 of the outputs section as this target computed it
   uint64_t output_hash_high = 0;
+
+  bool operator==(const Golden&) const = default;
 };
 
 struct PlanInfo {
@@ -146,6 +166,8 @@ struct PlanInfo {
   std::vector<TensorInfo> outputs;
   std::vector<TargetInfo> targets;
   std::vector<Golden> goldens;
+
+  bool operator==(const PlanInfo&) const = default;
 };
 
 }  // namespace camshaft::plan
