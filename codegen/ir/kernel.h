@@ -6,19 +6,25 @@
 // ---------
 // - A kernel has parameters (pointers to typed, non-overlapping arrays, except that a writable
 //   parameter may be listed as `may_alias` one read-only parameter at equal indices: in-place
-//   elementwise), local arrays (private to one iteration of the thread loop), and a list of statements.
+//   elementwise), local arrays (private to one iteration of the thread loop), and a list of
+//   statements.
 // - Values have a dtype and a lane count (1: scalar). Elementwise ops take operands of equal type;
 //   a scalar is widened only by an explicit kBroadcast. Index arithmetic is i64.
-// - Expressions are pure and shared (hash-consed by the Kernel): equal expressions have equal ExprId.
+// - Expressions are pure and shared (hash-consed by the Kernel): equal expressions have equal
+// ExprId.
 //   A load reads memory when the statement that contains it executes. Both sides of a kSelect are
 //   evaluated, so every load must be in bounds whatever the condition: clamp the index.
 // - Loops run from begin to end (exclusive) by 1. kUnrolled and kVector loops have constant bounds.
 //   kVector: the iterations are independent and the body is straight-line (Let, Store, nested
-//   kUnrolled loops); vectorize() turns it into lanes. kThread: at most one, the outermost
-//   statement; its iterations are independent and the runtime splits [0, extent) among threads: the
+//   kUnrolled and kSerial loops) on scalars; vectorize_loops() turns it into lanes. kThread: at
+//   most one, the outermost statement (Lets may stand before it); its iterations are independent,
+//   it runs from 0 to thread_extent and the runtime splits [0, thread_extent) among threads: the
 //   rendered function is `void name(void* const* params, int64_t begin, int64_t end)`. A kernel
-//   without a thread loop has thread extent 1. kGroup and kLocal are the GPU's grid and work-group axes.
-// - Float arithmetic is IEEE, not contracted: a fused multiply-add happens exactly where kFma says so
+//   without a thread loop has thread extent 1. kGroup and kLocal are the GPU's grid and work-group
+//   axes.
+// - Each variable is defined by one statement, before and outside of which nothing uses it.
+// - Float arithmetic is IEEE, not contracted: a fused multiply-add happens exactly where kFma says
+// so
 //   (hence the C and the LLVM renderer give equal bits). kMin is `a < b ? a : b`, kMax is
 //   `a > b ? a : b` (b if either is NaN): one x86 instruction; lowering arranges operands where the
 //   graph's NaN rule needs it. Integer kDiv and kRem truncate; the divisor is never 0.
@@ -28,7 +34,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "runtime/base/dtype.h"
@@ -38,9 +43,11 @@ namespace camshaft::ir {
 
 using base::DType;
 
+inline constexpr int32_t kMaxLanes = 64;
+
 struct ValueType {
   DType dtype = DType::kFloat32;
-  int32_t lanes = 1;
+  int32_t lanes = 1;  // a power of two, at most kMaxLanes
   bool operator==(const ValueType&) const = default;
 };
 
@@ -69,7 +76,7 @@ enum class KOp : uint8_t {
   kAnd,  // integers and bool
   kOr,
   kXor,
-  kShl,
+  kShl,  // amounts are in [0, bits of the type)
   kShr,  // arithmetic for signed, logical for unsigned
   // Comparison -> bool
   kEq,
@@ -77,8 +84,9 @@ enum class KOp : uint8_t {
   kLe,
   // Choice and conversion
   kSelect,   // args: bool condition, then, else
-  kCast,     // to `type.dtype`; float -> integer truncates and saturates, NaN gives 0
-  kBitcast,  // same size
+  kCast,     // to `type.dtype`; float -> integer truncates and saturates, NaN gives 0; integer ->
+             //   narrower integer wraps; to bool is x != 0
+  kBitcast,  // same size; not bool
   // Math on floats; a target that lacks one gets it by decompose_math()
   kAbs,
   kNeg,
@@ -99,10 +107,11 @@ inline constexpr int kKOpCount = static_cast<int>(KOp::kPow) + 1;
 const char* kop_name(KOp op);
 int kop_arity(KOp op);
 
-using ExprId = int32_t;
+// Of its own type, so that add(x, 1) is not add(x, expression number 1).
+enum class ExprId : int32_t {};
 using VarId = int32_t;
 using ArrayId = int32_t;  // parameters first, then locals: see Kernel::arrays
-inline constexpr ExprId kNoExpr = -1;
+inline constexpr ExprId kNoExpr{-1};
 
 struct Expr {
   KOp op = KOp::kIntConst;
@@ -111,10 +120,11 @@ struct Expr {
   int64_t int_value = 0;
   double float_value = 0;
   ExprId args[3] = {kNoExpr, kNoExpr, kNoExpr};
-  bool operator==(const Expr&) const = default;
+  // Bit by bit: -0.0 differs from 0.0, and a NaN equals itself.
+  bool operator==(const Expr& other) const;
 };
 
-// A loop variable or a Let. `lo` and `hi` bound a loop variable's values (inclusive); the
+// A loop variable or a Let. `lo` and `hi` bound an integer variable's values (inclusive); the
 // simplifier trusts them.
 struct Var {
   std::string name;
@@ -129,8 +139,8 @@ struct Array {
   DType dtype = DType::kFloat32;
   ArrayKind kind = ArrayKind::kParam;
   bool writable = false;
-  int64_t elements = 0;   // accesses stay in [0, elements)
-  ArrayId may_alias = -1; // a writable parameter that may be the same memory as this read-only one
+  int64_t elements = 0;    // accesses stay in [0, elements)
+  ArrayId may_alias = -1;  // a writable parameter that may be the same memory as this read-only one
 };
 
 enum class LoopKind : uint8_t { kSerial, kUnrolled, kVector, kThread, kGroup, kLocal };
@@ -139,21 +149,23 @@ enum class StmtKind : uint8_t { kFor, kIf, kLet, kStore, kBarrier };
 struct Stmt {
   StmtKind kind = StmtKind::kStore;
   LoopKind loop = LoopKind::kSerial;
-  VarId var = -1;          // kFor, kLet
-  ExprId begin = kNoExpr;  // kFor
-  ExprId end = kNoExpr;    // kFor
+  VarId var = -1;              // kFor, kLet
+  ExprId begin = kNoExpr;      // kFor
+  ExprId end = kNoExpr;        // kFor
   ExprId condition = kNoExpr;  // kIf: scalar bool
   ArrayId array = -1;          // kStore
-  ExprId index = kNoExpr;      // kStore: i64; lanes 1 stores `value`'s lanes consecutively, lanes n scatters
-  ExprId value = kNoExpr;      // kLet, kStore
-  std::vector<Stmt> body;      // kFor, kIf
+  ExprId index =
+      kNoExpr;  // kStore: i64; lanes 1 stores `value`'s lanes consecutively, lanes n scatters
+  ExprId value = kNoExpr;  // kLet, kStore
+  std::vector<Stmt> body;  // kFor, kIf
 };
 
 // A kernel and the builder of its expressions. Builder methods check types (CAMSHAFT_CHECK: a
 // mistake is a bug in a strategy), fold constants, and keep integer sums in a canonical order, so
 // that equal index expressions get equal ids. div and mod of i64 by a positive constant use the
-// variables' ranges: (8*i + j) / 8 is i and (8*i + j) % 8 is j where 0 <= j < 8.
-// Not thread-safe. Copyable.
+// variables' ranges: (8*i + j) / 8 is i and (8*i + j) % 8 is j where 0 <= j < 8. Only rules that
+// are exact are used: an i64 sum may wrap, a float expression keeps every rounding. The operands of
+// an expression have smaller ids than the expression itself. Not thread-safe. Copyable.
 class Kernel {
  public:
   std::string name;
@@ -174,6 +186,7 @@ class Kernel {
   ArrayId add_local(std::string_view local_name, DType dtype, int64_t elements);
   VarId add_loop_var(std::string_view var_name, int64_t lo, int64_t hi);  // i64
   VarId add_let_var(std::string_view var_name, ValueType type);
+  VarId add_let_var(std::string_view var_name, ExprId value);  // type and range of `value`
 
   // Raw: interns the node as it is, without simplification (parser, passes).
   ExprId intern(const Expr& node);
@@ -186,7 +199,7 @@ class Kernel {
   ExprId load(ArrayId array, ExprId index, int32_t lanes = 1);  // lanes follow from a vector index
   ExprId broadcast(ExprId scalar, int32_t lanes);               // lanes 1: the scalar itself
   ExprId ramp(ExprId base, ExprId stride, int32_t lanes);
-  ExprId unary(KOp op, ExprId a);
+  ExprId unary(KOp op, ExprId a);  // math and kReduceX; kNeg, kAbs of integers become kSub, kMax
   ExprId binary(KOp op, ExprId a, ExprId b);
   ExprId fma(ExprId a, ExprId b, ExprId c);
   ExprId select(ExprId condition, ExprId then_value, ExprId else_value);
@@ -203,19 +216,43 @@ class Kernel {
 
   // The value if `id` is a scalar integer constant.
   bool is_int_const(ExprId id, int64_t* value = nullptr) const;
-  // Bounds of a scalar i64 expression, inclusive; INT64_MIN/MAX where unknown.
+  // Bounds of an integer expression (over all lanes), inclusive; the range of its type where
+  // nothing better is known; INT64_MIN/MAX for i64, u64 and floats.
   void bounds(ExprId id, int64_t* lo, int64_t* hi) const;
+  // Whether the expression reads memory: if not, it may be computed anywhere its variables are
+  // known.
+  bool has_load(ExprId id) const { return facts_[static_cast<size_t>(id)].has_load; }
+  // Exact if it says false; true may be a false alarm. O(1).
+  bool may_use_var(ExprId id, VarId var_id) const {
+    return (facts_[static_cast<size_t>(id)].vars & var_bit(var_id)) != 0;
+  }
   // `id` with variable `from` replaced by `to` everywhere, re-simplified; `to` may be a ramp, which
   // widens whatever depends on it.
   ExprId substitute(ExprId id, VarId from, ExprId to);
 
+  // For passes: a set of variables as may_use_var sees it, and the newest variable (-1: none) used.
+  static uint64_t var_bit(VarId id) { return uint64_t{1} << (static_cast<uint32_t>(id) % 64); }
+  uint64_t var_bits(ExprId id) const { return facts_[static_cast<size_t>(id)].vars; }
+  VarId newest_var(ExprId id) const { return facts_[static_cast<size_t>(id)].newest_var; }
+
  private:
-  ExprId simplify_binary(KOp op, ExprId a, ExprId b);
+  struct Facts {
+    int64_t lo = INT64_MIN;
+    int64_t hi = INT64_MAX;
+    uint64_t vars = 0;
+    VarId newest_var = -1;
+    bool has_load = false;
+  };
+
+  ExprId checked(const Expr& node);  // intern() of a well-typed node
+  Facts derive_facts(const Expr& node) const;
+  void grow_table();
 
   std::vector<Expr> exprs_;
+  std::vector<Facts> facts_;   // of exprs_
+  std::vector<ExprId> table_;  // open addressing by hash; kNoExpr where empty
   std::vector<Var> vars_;
   std::vector<Array> arrays_;
-  std::unordered_multimap<uint64_t, ExprId> interned_;
 };
 
 // Statement makers. Bodies are given ready.
@@ -230,12 +267,14 @@ Stmt make_store(ArrayId array, ExprId index, ExprId value);
 //     param out: f32[1024] writable
 //     local acc: f32[8]
 //     for t in 0..16 thread {
-//       for i in 0..64 vector(…)        // loop kinds: serial unrolled vector thread group local
+//       for i in 0..64 vector {  // loop kinds: serial unrolled vector thread group local
 //         let x: f32 = load(a, t * 64 + i)
-//         store(out, t * 64 + i, max(0.0, x))
+//         store(out, t * 64 + i, max(x, 0.0))
+//       }
 //     }
 //   }
-// The exact grammar is at the top of kernel_text.cc; print_kernel's result parses back to the same text.
+// The exact grammar is at the top of kernel_parse.cc; print_kernel's result parses back to the same
+// text.
 std::string print_kernel(const Kernel& kernel);
 base::Result<Kernel> parse_kernel(std::string_view text);
 
@@ -245,6 +284,7 @@ base::Status verify_kernel(const Kernel& kernel);
 
 // Runs iterations [begin, end) of the thread loop on host memory: the reference for the renderers.
 // `params[i]` points to the i-th parameter's elements.
-base::Status interpret_kernel(const Kernel& kernel, void* const* params, int64_t begin, int64_t end);
+base::Status interpret_kernel(const Kernel& kernel, void* const* params, int64_t begin,
+                              int64_t end);
 
 }  // namespace camshaft::ir

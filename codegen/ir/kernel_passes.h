@@ -10,12 +10,17 @@ namespace camshaft::ir {
 
 // Replaces kVector loops by lanes: the loop variable becomes a ramp; an access whose index has
 // stride 1 in it becomes a vector access, stride 0 a broadcast, anything else a gather or scatter.
-// Loops longer than `max_lanes` are split into a serial loop over vectors of max_lanes and a scalar
-// tail; max_lanes 1 turns them into serial loops. max_lanes is in elements of 4 bytes; a loop whose
-// widest element is 8 bytes gets half.
+// A store with stride 0 is a bug (every lane would write one element). A loop runs as vectors of
+// the largest power of two that is at most its extent and `max_lanes`, in a serial loop if there
+// are several, and then a tail of scalar iterations (unrolled if fewer than 8). If the body touches
+// local arrays, the loop over vectors is unrolled, so that the arrays can live in registers.
+// max_lanes 1 turns vector loops into serial ones. max_lanes is in elements of 4 bytes; a loop
+// whose widest element is 8 bytes gets half. Besides Let and Store the body may hold unrolled and
+// serial loops whose bounds do not depend on the vector variable.
 Kernel vectorize_loops(Kernel kernel, int32_t max_lanes);
 
-// Expands kUnrolled loops, innermost first; constants fold on the way.
+// Expands kUnrolled loops, and serial ones of at most one iteration, innermost first; constants
+// fold on the way, and a Let of a constant or a variable disappears into its uses.
 Kernel unroll_loops(Kernel kernel);
 
 // What a target can compute by itself; the rest is decomposed.
@@ -32,8 +37,9 @@ struct MathSupport {
 
 // Replaces math ops that the target lacks by polynomials and bit operations. In f32, over the whole
 // range with infinities, NaN and denormals: exp, tanh, erf within 2 ULP, log within 2 ULP, sin and
-// cos within 2 ULP for |x| up to 1e5 (and never worse than 1e-5 absolute up to 2^31), pow within 8 ULP; f64
-// within 4 ULP of the correctly rounded result for exp and log. Each one's error is measured by its test.
+// cos within 2 ULP for |x| up to 1e5 (and never worse than 1e-5 absolute up to 2^31), pow within 8
+// ULP; f64 within 4 ULP of the correctly rounded result for exp and log. Each one's error is
+// measured by its test.
 Kernel decompose_math(Kernel kernel, const MathSupport& support);
 
 // The three above in order, then dead Let and duplicate-store clean-up.

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// The kernel interpreter: every op on one lane at a time, every access checked.
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "codegen/ir/kernel.h"
+#include "codegen/ir/kernel_rewrite.h"
+#include "codegen/ir/kernel_scalar.h"
+
+namespace camshaft::ir {
+namespace {
+
+using base::Code;
+using base::Status;
+
+// What a local array holds before anything was stored there.
+constexpr std::byte kUnwritten{0xa5};
+
+class Interpreter {
+ public:
+  Interpreter(const Kernel& kernel, void* const* params) : kernel_(kernel) {
+    size_t lanes = 0;
+    for (int i = 0; i < kernel.expr_count(); ++i) {
+      first_lane_.push_back(lanes);
+      lanes += static_cast<size_t>(kernel.expr(ExprId{i}).type.lanes);
+    }
+    lanes_.resize(lanes);
+    variables_.resize(kernel.vars().size() * kMaxLanes);
+    for (const Array& array : kernel.arrays()) {
+      const auto size = static_cast<size_t>(array.elements * base::dtype_size_bytes(array.dtype));
+      const bool local = array.kind == ArrayKind::kLocal;
+      locals_.emplace_back(local ? size : 0, kUnwritten);
+      memory_.push_back(local ? locals_.back().data() : static_cast<std::byte*>(*params++));
+    }
+  }
+
+  Status run(int64_t begin, int64_t end) {
+    std::vector<Step> steps = make_steps(kernel_.body);
+    const bool threads = std::any_of(steps.begin(), steps.end(), is_thread_loop);
+    if (!threads && (begin > 0 || end < 1)) return base::ok();
+    begin_ = begin;
+    end_ = end;
+    return run_steps(steps);
+  }
+
+ private:
+  // A statement with what it has to compute, operands first.
+  struct Step {
+    const Stmt* stmt = nullptr;
+    std::vector<ExprId> tape;
+    std::vector<Step> body;
+  };
+
+  static bool is_thread_loop(const Step& step) {
+    return step.stmt->kind == StmtKind::kFor && step.stmt->loop == LoopKind::kThread;
+  }
+
+  std::vector<Step> make_steps(const std::vector<Stmt>& body) const {
+    std::vector<Step> steps;
+    for (const Stmt& stmt : body) {
+      steps.push_back({&stmt, reachable_exprs(kernel_, exprs_of(stmt)), make_steps(stmt.body)});
+    }
+    return steps;
+  }
+
+  Status run_steps(const std::vector<Step>& steps) {
+    for (const Step& step : steps) CAMSHAFT_TRY(run_step(step));
+    return base::ok();
+  }
+
+  Status run_step(const Step& step) {
+    const Stmt& stmt = *step.stmt;
+    for (const ExprId id : step.tape) CAMSHAFT_TRY(evaluate(id));
+    switch (stmt.kind) {
+      case StmtKind::kFor:
+        return run_for(step);
+      case StmtKind::kIf:
+        return *lanes_of(stmt.condition) != 0 ? run_steps(step.body) : base::ok();
+      case StmtKind::kLet:
+        std::copy_n(lanes_of(stmt.value), kernel_.expr(stmt.value).type.lanes, variable(stmt.var));
+        return base::ok();
+      case StmtKind::kStore:
+        return run_store(stmt);
+      case StmtKind::kBarrier:
+        return base::fail(Code::kUnsupported, "kernel.interpret",
+                          "kernel \"%s\": the interpreter runs no barriers", kernel_.name.c_str());
+    }
+    return base::ok();
+  }
+
+  Status run_for(const Step& step) {
+    const bool threads = is_thread_loop(step);
+    const auto begin = static_cast<int64_t>(*lanes_of(step.stmt->begin));
+    const auto end = static_cast<int64_t>(*lanes_of(step.stmt->end));
+    const int64_t first = threads ? std::max(begin, begin_) : begin;
+    const int64_t last = threads ? std::min(end, end_) : end;
+    for (int64_t i = first; i < last; ++i) {
+      if (threads) {
+        for (auto& local : locals_) std::fill(local.begin(), local.end(), kUnwritten);
+      }
+      *variable(step.stmt->var) = static_cast<LaneBits>(i);
+      CAMSHAFT_TRY(run_steps(step.body));
+    }
+    return base::ok();
+  }
+
+  // The address of lane `lane` of an access, or null if that is outside of the array.
+  std::byte* element(ArrayId id, ExprId index, int lane) {
+    const bool vector_index = kernel_.expr(index).type.lanes > 1;
+    const auto first = static_cast<int64_t>(lanes_of(index)[vector_index ? lane : 0]);
+    const int64_t at = first + (vector_index ? 0 : lane);
+    const Array& array = kernel_.array(id);
+    if (at < 0 || at >= array.elements) return nullptr;
+    return memory_[static_cast<size_t>(id)] + at * base::dtype_size_bytes(array.dtype);
+  }
+
+  Status outside(ArrayId id, ExprId index) {
+    return base::fail(Code::kInternal, "kernel.interpret",
+                      "kernel \"%s\": access to %s[%lld] is outside of its %lld elements",
+                      kernel_.name.c_str(), kernel_.array(id).name.c_str(),
+                      static_cast<long long>(*lanes_of(index)),
+                      static_cast<long long>(kernel_.array(id).elements));
+  }
+
+  Status run_store(const Stmt& stmt) {
+    for (int lane = 0; lane < kernel_.expr(stmt.value).type.lanes; ++lane) {
+      std::byte* place = element(stmt.array, stmt.index, lane);
+      if (place == nullptr) return outside(stmt.array, stmt.index);
+      write_element(place, kernel_.array(stmt.array).dtype, lanes_of(stmt.value)[lane]);
+    }
+    return base::ok();
+  }
+
+  Status evaluate(ExprId id) {
+    const Expr& e = kernel_.expr(id);
+    LaneBits* result = lanes_of(id);
+    for (int lane = 0; lane < e.type.lanes; ++lane) {
+      if (e.op == KOp::kLoad) {
+        const std::byte* place = element(e.array, e.args[0], lane);
+        if (place == nullptr) return outside(e.array, e.args[0]);
+        result[lane] = read_element(place, e.type.dtype);
+      } else {
+        result[lane] = evaluate_lane(e, lane);
+      }
+    }
+    return base::ok();
+  }
+
+  LaneBits evaluate_lane(const Expr& e, int lane) {
+    switch (e.op) {
+      case KOp::kIntConst:
+        return static_cast<LaneBits>(e.int_value);
+      case KOp::kFloatConst:
+        return float_bits(e.float_value, e.type.dtype);
+      case KOp::kVar:
+        return variable(static_cast<VarId>(e.int_value))[lane];
+      case KOp::kBroadcast:
+        return *lanes_of(e.args[0]);
+      case KOp::kRamp:
+        return *lanes_of(e.args[0]) + static_cast<LaneBits>(lane) * *lanes_of(e.args[1]);
+      case KOp::kReduceAdd:
+        return reduce(KOp::kAdd, e.args[0]);
+      case KOp::kReduceMax:
+        return reduce(KOp::kMax, e.args[0]);
+      case KOp::kReduceMin:
+        return reduce(KOp::kMin, e.args[0]);
+      case KOp::kCast:
+        return evaluate_cast(lanes_of(e.args[0])[lane], dtype_of(e.args[0]), e.type.dtype);
+      case KOp::kBitcast:
+        return evaluate_bitcast(lanes_of(e.args[0])[lane], dtype_of(e.args[0]), e.type.dtype);
+      default:
+        break;
+    }
+    LaneBits args[3] = {};
+    for (int i = 0; i < kop_arity(e.op); ++i) args[i] = lanes_of(e.args[i])[lane];
+    const DType operand = e.op == KOp::kSelect ? e.type.dtype : dtype_of(e.args[0]);
+    return evaluate_op(e.op, operand, args[0], args[1], args[2]);
+  }
+
+  LaneBits reduce(KOp op, ExprId id) {
+    const int count = kernel_.expr(id).type.lanes;
+    LaneBits values[kMaxLanes];
+    std::copy_n(lanes_of(id), count, values);
+    for (int half = count / 2; half >= 1; half /= 2) {
+      for (int i = 0; i < half; ++i) {
+        values[i] = evaluate_op(op, dtype_of(id), values[i], values[i + half], 0);
+      }
+    }
+    return values[0];
+  }
+
+  DType dtype_of(ExprId id) const { return kernel_.expr(id).type.dtype; }
+  LaneBits* lanes_of(ExprId id) { return lanes_.data() + first_lane_[static_cast<size_t>(id)]; }
+  LaneBits* variable(VarId id) {
+    return variables_.data() + static_cast<size_t>(id) * static_cast<size_t>(kMaxLanes);
+  }
+
+  const Kernel& kernel_;
+  std::vector<size_t> first_lane_;   // by ExprId, in lanes_
+  std::vector<LaneBits> lanes_;      // values of expressions
+  std::vector<LaneBits> variables_;  // values of variables, kMaxLanes each
+  std::vector<std::vector<std::byte>> locals_;
+  std::vector<std::byte*> memory_;  // by ArrayId
+  int64_t begin_ = 0;               // thread iterations to run
+  int64_t end_ = 0;
+};
+
+}  // namespace
+
+Status interpret_kernel(const Kernel& kernel, void* const* params, int64_t begin, int64_t end) {
+  return Interpreter(kernel, params).run(begin, end);
+}
+
+}  // namespace camshaft::ir
