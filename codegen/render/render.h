@@ -14,22 +14,24 @@
 
 namespace camshaft::render {
 
-// What the compiler needs to know of a CPU target. Strategies read the numbers, renderers the names.
+// What the compiler needs to know of a CPU target. Strategies read the numbers, renderers the
+// names.
 struct CpuTarget {
-  std::string backend;   // "cpu" (C by clang) or "llvm" (LLVM IR in process)
-  std::string march;     // LLVM's CPU name, resolved: "znver3", never "native"
-  std::string triple;    // "x86_64-unknown-linux-gnu"
-  std::string features;  // LLVM feature string, sorted: "+avx2,+fma,..."; exactly what the code may use
+  std::string backend;  // "cpu" (C by clang) or "llvm" (LLVM IR in process)
+  std::string march;    // LLVM's CPU name, resolved: "znver3", never "native"
+  std::string triple;   // "x86_64-unknown-linux-gnu"
+  std::string
+      features;  // LLVM feature string, sorted: "+avx2,+fma,..."; exactly what the code may use
   int32_t vector_bytes = 32;      // widest register the kernels should use
   int32_t vector_registers = 16;  // architectural count of those
   bool fma = true;
-  bool gather = true;             // has vector gathers
+  bool gather = true;  // has vector gathers
   int32_t l1_bytes = 32 << 10;
   int32_t l2_bytes = 512 << 10;
   int32_t l3_bytes = 8 << 20;
-  int32_t fma_per_cycle = 2;      // vector FMA instructions per cycle
-  int32_t loads_per_cycle = 2;    // vector loads per cycle
-  int32_t fma_latency = 4;        // cycles
+  int32_t fma_per_cycle = 2;    // vector FMA instructions per cycle
+  int32_t loads_per_cycle = 2;  // vector loads per cycle
+  int32_t fma_latency = 4;      // cycles
   ir::MathSupport math;
 
   int32_t lanes(ir::DType dtype) const {
@@ -37,15 +39,16 @@ struct CpuTarget {
   }
 };
 
-// The target named `spec`: "cpu", "llvm", "cpu:znver4", "llvm:cortex-a76", ...; without a march, the
-// machine that compiles. Unknown names fail with the list of known ones near to it.
+// The target named `spec`: "cpu", "llvm", "cpu:znver4", "llvm:cortex-a76", ...; without a march,
+// the machine that compiles. Unknown names fail with the list of known ones near to it.
 base::Result<CpuTarget> make_cpu_target(std::string_view spec);
 
-// One C translation unit with a function a kernel (names are C identifiers, unique). Kernels must be
-// prepared (prepare_kernel). The text is readable: it is what `inspect --source` shows.
+// One C translation unit with a function a kernel (names are C identifiers, unique). Kernels must
+// be prepared (prepare_kernel). The text is readable: it is what `inspect --source` shows.
 base::Result<std::string> render_c(const std::vector<ir::Kernel>& kernels, const CpuTarget& target);
 
-// The same kernels as textual LLVM IR, before optimisation (what `inspect --source` shows for llvm).
+// The same kernels as textual LLVM IR, before optimisation (what `inspect --source` shows for
+// llvm).
 base::Result<std::string> render_llvm(const std::vector<ir::Kernel>& kernels,
                                       const CpuTarget& target);
 

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/render/c_expr.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace camshaft::render {
+
+using ir::DType;
+using ir::Expr;
+using ir::ExprId;
+using ir::KOp;
+using ir::ValueType;
+
+namespace {
+
+// Longer texts get a name of their own.
+constexpr size_t kLongText = 72;
+
+int size_of(DType dtype) {
+  return static_cast<int>(base::dtype_size_bytes(dtype));
+}
+
+// Integers that C widens to int before it computes.
+bool is_promoted(ValueType type) {
+  return type.lanes == 1 && base::is_int(type.dtype) && size_of(type.dtype) < 4;
+}
+
+bool is_mask(ValueType type) {
+  return type.dtype == DType::kBool && type.lanes > 1;
+}
+
+const char* operator_of(KOp op) {
+  switch (op) {
+    case KOp::kAdd:
+      return " + ";
+    case KOp::kSub:
+      return " - ";
+    case KOp::kMul:
+      return " * ";
+    case KOp::kDiv:
+      return " / ";
+    case KOp::kRem:
+      return " % ";
+    case KOp::kAnd:
+      return " & ";
+    case KOp::kOr:
+      return " | ";
+    case KOp::kXor:
+      return " ^ ";
+    case KOp::kShl:
+      return " << ";
+    case KOp::kShr:
+      return " >> ";
+    case KOp::kEq:
+      return " == ";
+    case KOp::kLt:
+    case KOp::kMin:
+      return " < ";
+    case KOp::kLe:
+      return " <= ";
+    case KOp::kMax:
+      return " > ";
+    default:
+      CAMSHAFT_CHECK(false && "not a C operator");
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string CPrelude::text() const {
+  std::string result = types.declarations();
+  for (const std::string& line : macros) result += line;
+  for (const std::string& line : helpers) result += line;
+  return result;
+}
+
+CExprPrinter::CExprPrinter(const ir::Kernel& kernel, CPrelude* prelude)
+    : kernel_(kernel), prelude_(*prelude), order_(kernel) {
+  for (const ir::Array& array : kernel.arrays()) array_names_.push_back(namer_.make(array.name));
+  for (const ir::Var& var : kernel.vars()) var_names_.push_back(namer_.make(var.name));
+  var_mask_bytes_.resize(kernel.vars().size());
+  printed_.resize(static_cast<size_t>(kernel.expr_count()));
+}
+
+void CExprPrinter::begin_stmt(const std::vector<ExprId>& roots, std::string indent,
+                              std::string* out) {
+  indent_ = std::move(indent);
+  out_ = out;
+  const std::vector<ExprId>& order = order_.list(roots);
+  for (const ExprId id : order) printed(id) = {};
+  count_uses(order, roots);
+  for (const ExprId id : order) {
+    const int uses = printed(id).uses;
+    printed(id) = print(id);
+    printed(id).uses = uses;
+    if (printed(id).is_atom) continue;
+    if (uses > 1 || printed(id).text.size() > kLongText) name_it(id);
+  }
+}
+
+void CExprPrinter::count_uses(const std::vector<ExprId>& order, const std::vector<ExprId>& roots) {
+  for (const ExprId id : order) {
+    for (const ExprId arg : expr(id).args) {
+      if (arg != ir::kNoExpr) ++printed(arg).uses;
+    }
+  }
+  for (const ExprId root : roots) {
+    if (root != ir::kNoExpr) ++printed(root).uses;
+  }
+}
+
+void CExprPrinter::name_it(ExprId id) {
+  Printed& p = printed(id);
+  const std::string name = namer_.make("t" + std::to_string(names_++));
+  *out_ += indent_ + "const " + type_of(id) + " " + name + " = " + p.text + ";\n";
+  p.text = name;
+  p.level = Level::kPrimary;
+  p.is_atom = true;
+}
+
+std::string CExprPrinter::type_of(ExprId id) {
+  const ValueType type = expr(id).type;
+  return is_mask(type) ? prelude_.types.mask_name(mask_bytes(id), type.lanes)
+                       : prelude_.types.name(type);
+}
+
+void CExprPrinter::set_var_mask_bytes(ir::VarId var, ExprId value) {
+  var_mask_bytes_[static_cast<size_t>(var)] = mask_bytes(value);
+}
+
+std::string CExprPrinter::at_most(ExprId id, Level level) {
+  const Printed& p = printed(id);
+  return p.level <= level ? p.text : "(" + p.text + ")";
+}
+
+std::string CExprPrinter::operand(ExprId id) {
+  return at_most(id, Level::kUnary);
+}
+
+std::string CExprPrinter::full(ExprId id) {
+  return printed(id).text;
+}
+
+std::string CExprPrinter::atom(ExprId id) {
+  if (!printed(id).is_atom) name_it(id);
+  return operand(id);
+}
+
+std::string CExprPrinter::primary_atom(ExprId id) {
+  if (!printed(id).is_atom) name_it(id);
+  return at_most(id, Level::kPrimary);
+}
+
+std::string CExprPrinter::mask(ExprId id, int bytes) {
+  if (mask_bytes(id) == bytes) return operand(id);
+  return "__builtin_convertvector(" + full(id) + ", " +
+         prelude_.types.mask_name(bytes, expr(id).type.lanes) + ")";
+}
+
+std::string CExprPrinter::address(ir::ArrayId array, ExprId index, ValueType type, bool is_const) {
+  const int64_t alignment = access_alignment(kernel_, index, type);
+  return (is_const ? "(const " : "(") + prelude_.types.memory_name(type, alignment) + "*)" +
+         element(array, index, /*is_address=*/true);
+}
+
+std::string CExprPrinter::element(ir::ArrayId array, ExprId index, bool is_address) {
+  int64_t constant = 0;
+  const std::string place =
+      kernel_.is_int_const(index, &constant) ? std::to_string(constant) : full(index);
+  return (is_address ? "&" : "") + array_name(array) + "[" + place + "]";
+}
+
+bool CExprPrinter::is_constant(ExprId id) const {
+  return expr(id).op == KOp::kIntConst || expr(id).op == KOp::kFloatConst;
+}
+
+CExprPrinter::Printed CExprPrinter::print(ExprId id) {
+  const Expr& e = expr(id);
+  switch (e.op) {
+    case KOp::kIntConst:
+    case KOp::kFloatConst: {
+      const std::string text = e.op == KOp::kIntConst
+                                   ? c_int_literal(e.int_value, e.type.dtype)
+                                   : c_float_literal(e.float_value, e.type.dtype);
+      return {
+          .text = text, .level = text[0] == '-' ? Level::kUnary : Level::kPrimary, .is_atom = true};
+    }
+    case KOp::kVar:
+      return print_var(e);
+    case KOp::kLoad:
+      return print_load(e);
+    case KOp::kBroadcast:
+      return print_broadcast(e);
+    case KOp::kRamp:
+      return print_ramp(e);
+    case KOp::kReduceAdd:
+    case KOp::kReduceMax:
+    case KOp::kReduceMin:
+      return print_reduce(e);
+    case KOp::kFma:
+      return call("fma", "__builtin_elementwise_fma", e);
+    case KOp::kEq:
+    case KOp::kLt:
+    case KOp::kLe:
+      return print_compare(e);
+    case KOp::kSelect:
+    case KOp::kMin:
+    case KOp::kMax:
+      return print_select(e);
+    case KOp::kCast:
+      return print_cast(e);
+    case KOp::kBitcast:
+      return print_bitcast(e);
+    case KOp::kAbs:
+      return call("abs", "__builtin_elementwise_abs", e);
+    case KOp::kNeg:
+      return {.text = "-" + at_most(e.args[0], Level::kPrimary), .level = Level::kUnary};
+    case KOp::kSqrt:
+      return call("sqrt", "__builtin_elementwise_sqrt", e);
+    case KOp::kFloor:
+      return call("floor", "__builtin_elementwise_floor", e);
+    case KOp::kCeil:
+      return call("ceil", "__builtin_elementwise_ceil", e);
+    case KOp::kRound:
+      return call("round_even", "__builtin_elementwise_roundeven", e);
+    default:
+      return e.type.dtype == DType::kBool ? print_logic(e) : print_arithmetic(e);
+  }
+}
+
+CExprPrinter::Printed CExprPrinter::call(const char* macro, const char* builtin, const Expr& e) {
+  const int arity = ir::kop_arity(e.op);
+  const char* params = arity == 3 ? "(a, b, c)" : "(a)";
+  prelude_.macros.insert("#define " + std::string(macro) + params + " " + builtin + params + "\n");
+  std::string text = std::string(macro) + "(";
+  for (int i = 0; i < arity; ++i) text += (i == 0 ? "" : ", ") + full(e.args[i]);
+  return {.text = text + ")"};
+}
+
+CExprPrinter::Printed CExprPrinter::print_var(const Expr& e) {
+  const auto var = static_cast<size_t>(e.int_value);
+  return {.text = var_names_[var], .mask_bytes = var_mask_bytes_[var], .is_atom = true};
+}
+
+CExprPrinter::Printed CExprPrinter::print_load(const Expr& e) {
+  const ExprId index = e.args[0];
+  const std::string& name = array_name(e.array);
+  const std::string nonzero = e.type.dtype == DType::kBool ? " != 0" : "";
+  const Level level = nonzero.empty() ? Level::kUnary : Level::kOther;
+  const int bytes = is_mask(e.type) ? 1 : 0;
+  if (e.type.lanes == 1) {
+    return {.text = element(e.array, index) + nonzero,
+            .level = nonzero.empty() ? Level::kPrimary : Level::kOther};
+  }
+  if (expr(index).type.lanes == 1) {
+    return {.text = "*" + address(e.array, index, e.type, true) + nonzero,
+            .level = level,
+            .mask_bytes = bytes};
+  }
+  const std::string indices = primary_atom(index);
+  const ValueType loaded = {bytes == 1 ? DType::kUInt8 : e.type.dtype, e.type.lanes};
+  std::string text = "(" + prelude_.types.name(loaded) + "){";
+  for (int lane = 0; lane < e.type.lanes; ++lane) {
+    text += (lane == 0 ? "" : ", ") + name + "[" + indices + "[" + std::to_string(lane) + "]]";
+  }
+  return {.text = text + "}" + nonzero, .level = level, .mask_bytes = bytes};
+}
+
+CExprPrinter::Printed CExprPrinter::print_broadcast(const Expr& e) {
+  const ExprId scalar = e.args[0];
+  const bool is_atom = printed(scalar).is_atom;
+  if (e.type.dtype == DType::kBool) {
+    const std::string type = prelude_.types.mask_name(4, e.type.lanes);
+    return {.text = "(" + type + ")(-(int32_t)" + operand(scalar) + ")",
+            .level = Level::kUnary,
+            .mask_bytes = 4,
+            .is_atom = is_atom};
+  }
+  return {.text = "(" + prelude_.types.name(e.type) + ")(" + full(scalar) + ")",
+          .level = Level::kUnary,
+          .is_atom = is_atom};
+}
+
+CExprPrinter::Printed CExprPrinter::print_ramp(const Expr& e) {
+  const std::string type = prelude_.types.name(e.type);
+  std::string steps = "(" + type + "){";
+  for (int lane = 0; lane < e.type.lanes; ++lane) {
+    steps += (lane == 0 ? "" : ", ") + std::to_string(lane);
+  }
+  steps += "}";
+  int64_t stride = 0;
+  if (!kernel_.is_int_const(e.args[1], &stride) || stride != 1) {
+    steps += " * (" + type + ")(" + full(e.args[1]) + ")";
+  }
+  return {.text = "(" + type + ")(" + full(e.args[0]) + ") + " + steps, .level = Level::kAdd};
+}
+
+CExprPrinter::Printed CExprPrinter::print_reduce(const Expr& e) {
+  ValueType type = expr(e.args[0]).type;
+  std::string whole = primary_atom(e.args[0]);
+  for (;;) {
+    type.lanes /= 2;
+    const std::string low = whole + ".lo";
+    const std::string high = whole + ".hi";
+    std::string text;
+    if (e.op == KOp::kReduceAdd) {
+      text = low + " + " + high;
+      if (is_promoted(type))
+        text = "(" + std::string(c_scalar_type(type.dtype)) + ")(" + text + ")";
+    } else {
+      text = low + (e.op == KOp::kReduceMax ? " > " : " < ") + high + " ? " + low + " : " + high;
+    }
+    if (type.lanes == 1) return {.text = text, .level = Level::kOther};
+    whole = namer_.make("t" + std::to_string(names_++));
+    *out_ += indent_ + "const " + prelude_.types.name(type) + " " + whole + " = " + text + ";\n";
+  }
+}
+
+CExprPrinter::Printed CExprPrinter::print_arithmetic(const Expr& e) {
+  const bool is_sum = e.op == KOp::kAdd || e.op == KOp::kSub;
+  const bool is_product = e.op == KOp::kMul || e.op == KOp::kDiv || e.op == KOp::kRem;
+  const Level level = is_sum ? Level::kAdd : is_product ? Level::kMul : Level::kOther;
+  const Level left_level = level == Level::kOther ? Level::kUnary : level;
+  const Level right_level = is_sum ? Level::kMul : Level::kUnary;
+  const std::string left = at_most(e.args[0], left_level);
+  std::string text = left + operator_of(e.op) + at_most(e.args[1], right_level);
+  // The left operand decides the type, so that a constant on the right needs no suffix.
+  int64_t value = 0;
+  if (e.type == ValueType{DType::kInt64, 1} && !is_constant(e.args[0]) &&
+      kernel_.is_int_const(e.args[1], &value) && value != INT64_MIN) {
+    const bool is_negated = e.op == KOp::kAdd && value < 0;
+    text = left + (is_negated ? " - " : operator_of(e.op)) +
+           std::to_string(is_negated ? -value : value);
+  }
+  if (!is_promoted(e.type)) return {.text = text, .level = level};
+  return {.text = "(" + std::string(c_scalar_type(e.type.dtype)) + ")(" + text + ")",
+          .level = Level::kUnary};
+}
+
+CExprPrinter::Printed CExprPrinter::print_logic(const Expr& e) {
+  const ExprId right = e.args[1];
+  if (e.type.lanes == 1) {
+    int64_t value = 0;
+    if (e.op == KOp::kXor && kernel_.is_int_const(right, &value) && value != 0) {
+      return {.text = "!" + operand(e.args[0]), .level = Level::kUnary};
+    }
+    return {.text = operand(e.args[0]) + operator_of(e.op) + operand(right),
+            .level = Level::kOther};
+  }
+  const int bytes = mask_bytes(e.args[0]);
+  return {.text = operand(e.args[0]) + operator_of(e.op) + mask(right, bytes),
+          .level = Level::kOther,
+          .mask_bytes = bytes};
+}
+
+CExprPrinter::Printed CExprPrinter::print_compare(const Expr& e) {
+  const ValueType type = expr(e.args[0]).type;
+  return {.text = operand(e.args[0]) + operator_of(e.op) + operand(e.args[1]),
+          .level = Level::kOther,
+          .mask_bytes = type.lanes > 1 ? size_of(type.dtype) : 0};
+}
+
+CExprPrinter::Printed CExprPrinter::print_select(const Expr& e) {
+  if (e.op != KOp::kSelect) {
+    const std::string a = atom(e.args[0]);
+    const std::string b = atom(e.args[1]);
+    return {.text = a + operator_of(e.op) + b + " ? " + a + " : " + b, .level = Level::kOther};
+  }
+  if (is_mask(e.type)) {
+    const std::string condition = atom(e.args[0]);
+    const int bytes = mask_bytes(e.args[0]);
+    return {.text = "(" + condition + " & " + mask(e.args[1], bytes) + ") | (~" + condition +
+                    " & " + mask(e.args[2], bytes) + ")",
+            .level = Level::kOther,
+            .mask_bytes = bytes};
+  }
+  const std::string condition =
+      e.type.lanes == 1 ? operand(e.args[0]) : mask(e.args[0], size_of(e.type.dtype));
+  return {.text = condition + " ? " + operand(e.args[1]) + " : " + operand(e.args[2]),
+          .level = Level::kOther};
+}
+
+CExprPrinter::Printed CExprPrinter::print_cast(const Expr& e) {
+  const ExprId value = e.args[0];
+  const ValueType from = expr(value).type;
+  const bool from_bool = from.dtype == DType::kBool;
+  if (e.type.dtype == DType::kBool) {
+    if (from_bool) return printed(value);
+    const ValueType type = {from.dtype, 1};
+    const std::string zero =
+        base::is_float(from.dtype) ? c_float_literal(0, from.dtype) : c_int_literal(0, from.dtype);
+    const std::string lanes =
+        from.lanes == 1 ? zero : "(" + prelude_.types.name(from) + ")(" + zero + ")";
+    return {.text = operand(value) + " != " + lanes,
+            .level = Level::kOther,
+            .mask_bytes = from.lanes > 1 ? size_of(type.dtype) : 0};
+  }
+  const std::string type = prelude_.types.name(e.type);
+  if (e.type.lanes == 1) return {.text = "(" + type + ")" + operand(value), .level = Level::kUnary};
+  return {.text = "__builtin_convertvector(" + (from_bool ? operand(value) + " & 1" : full(value)) +
+                  ", " + type + ")"};
+}
+
+CExprPrinter::Printed CExprPrinter::print_bitcast(const Expr& e) {
+  const ExprId value = e.args[0];
+  const DType from = expr(value).type.dtype;
+  const DType to = e.type.dtype;
+  const std::string type = prelude_.types.name(e.type);
+  const auto is_float_in_c = [](DType dtype) {
+    return base::is_float(dtype) && dtype != DType::kBFloat16;
+  };
+  if (e.type.lanes > 1 || (!is_float_in_c(from) && !is_float_in_c(to))) {
+    return {.text = "(" + type + ")" + operand(value), .level = Level::kUnary};
+  }
+  const std::string from_type = c_scalar_type(from);
+  const std::string name = std::string(base::dtype_name(to)) + "_of_" + base::dtype_name(from);
+  prelude_.helpers.insert("static inline " + type + " " + name + "(" + from_type +
+                          " x) { return ((union { " + from_type + " from; " + type +
+                          " to; }){.from = x}).to; }\n");
+  return {.text = name + "(" + full(value) + ")"};
+}
+
+}  // namespace camshaft::render

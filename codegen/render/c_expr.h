@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Expressions of a legalised kernel as C.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ir/kernel.h"
+#include "codegen/render/c_names.h"
+#include "codegen/render/c_types.h"
+#include "codegen/render/walk.h"
+
+namespace camshaft::render {
+
+// What a translation unit needs before its functions.
+struct CPrelude {
+  CTypes types;
+  std::set<std::string> macros;   // lines
+  std::set<std::string> helpers;  // functions, a line each
+
+  std::string text() const;
+};
+
+// Prints the expressions of one kernel, a statement at a time. What a statement uses more than once
+// gets a name ("const f32x8 t3 = ..."), which goes before the statement.
+class CExprPrinter {
+ public:
+  CExprPrinter(const ir::Kernel& kernel, CPrelude* prelude);
+
+  // Starts a statement that evaluates `roots`. Lines for names are appended to `out`.
+  void begin_stmt(const std::vector<ir::ExprId>& roots, std::string indent, std::string* out);
+
+  // For the roots of the statement begun. Text without side effects, in parentheses where it is not
+  // primary or unary.
+  std::string operand(ir::ExprId id);
+  // As above, not in parentheses.
+  std::string full(ir::ExprId id);
+  // `id` as a name or a constant, which may be repeated.
+  std::string atom(ir::ExprId id);
+  // The same, in a form that takes a subscript.
+  std::string primary_atom(ir::ExprId id);
+  // Lanes of bool as a mask of the given width.
+  std::string mask(ir::ExprId id, int bytes);
+  // The pointer to which lanes of `type` are at a scalar index: "(const f32x8_at4*)&a[8 * i]".
+  std::string address(ir::ArrayId array, ir::ExprId index, ir::ValueType type, bool is_const);
+  // "a[8 * i]", or with "&" before it.
+  std::string element(ir::ArrayId array, ir::ExprId index, bool is_address = false);
+
+  const std::string& array_name(ir::ArrayId id) const {
+    return array_names_[static_cast<size_t>(id)];
+  }
+  const std::string& var_name(ir::VarId id) const { return var_names_[static_cast<size_t>(id)]; }
+  // The C type of an expression or of the variable that is to hold it.
+  std::string type_of(ir::ExprId id);
+  // To be called when a Let of lanes of bool is printed.
+  void set_var_mask_bytes(ir::VarId var, ir::ExprId value);
+
+ private:
+  // How tightly a text binds.
+  enum class Level : uint8_t { kPrimary, kUnary, kMul, kAdd, kOther };
+  struct Printed {
+    std::string text;
+    Level level = Level::kPrimary;
+    int mask_bytes = 0;  // lanes of bool: width of the mask
+    bool is_atom = false;
+    int uses = 0;
+  };
+
+  const ir::Expr& expr(ir::ExprId id) const { return kernel_.expr(id); }
+  Printed& printed(ir::ExprId id) { return printed_[static_cast<size_t>(id)]; }
+  int mask_bytes(ir::ExprId id) { return printed(id).mask_bytes; }
+  std::string at_most(ir::ExprId id, Level level);
+  void count_uses(const std::vector<ir::ExprId>& order, const std::vector<ir::ExprId>& roots);
+  void name_it(ir::ExprId id);
+  bool is_constant(ir::ExprId id) const;
+
+  Printed print(ir::ExprId id);
+  Printed print_var(const ir::Expr& e);
+  Printed print_load(const ir::Expr& e);
+  Printed print_broadcast(const ir::Expr& e);
+  Printed print_ramp(const ir::Expr& e);
+  Printed print_reduce(const ir::Expr& e);
+  Printed print_arithmetic(const ir::Expr& e);
+  Printed print_logic(const ir::Expr& e);
+  Printed print_compare(const ir::Expr& e);
+  Printed print_select(const ir::Expr& e);
+  Printed print_cast(const ir::Expr& e);
+  Printed print_bitcast(const ir::Expr& e);
+  Printed call(const char* macro, const char* builtin, const ir::Expr& e);
+
+  const ir::Kernel& kernel_;
+  CPrelude& prelude_;
+  CNamer namer_;
+  StmtOrder order_;
+  std::vector<std::string> array_names_;
+  std::vector<std::string> var_names_;
+  std::vector<int> var_mask_bytes_;
+  std::vector<Printed> printed_;  // by ExprId, valid for those of the present statement
+  std::string indent_;
+  std::string* out_ = nullptr;
+  int names_ = 0;
+};
+
+}  // namespace camshaft::render

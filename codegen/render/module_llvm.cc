@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/render/module_llvm.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Verifier.h>
+
+#include <string>
+
+#include "codegen/render/values_llvm.h"
+#include "codegen/render/walk.h"
+
+namespace camshaft::render {
+
+namespace {
+
+using ir::ArrayId;
+using ir::Kernel;
+using ir::Stmt;
+using llvm::BasicBlock;
+using llvm::Function;
+using llvm::Value;
+
+// Attributes of every function: no libm, no libc, nothing that needs a runtime.
+llvm::AttrBuilder function_attributes(llvm::LLVMContext& context, const CpuTarget& target) {
+  llvm::AttrBuilder attributes(context);
+  attributes.addAttribute(llvm::Attribute::NoUnwind);
+  attributes.addAttribute(llvm::Attribute::NoRecurse);
+  attributes.addAttribute(llvm::Attribute::NoFree);
+  attributes.addAttribute(llvm::Attribute::MustProgress);
+  attributes.addAttribute("no-builtins");
+  attributes.addAttribute("frame-pointer", "none");
+  attributes.addAttribute("no-trapping-math", "true");
+  // Workers flush denormals; folding must not assume that they don't.
+  attributes.addAttribute("denormal-fp-math", "dynamic,dynamic");
+  attributes.addAttribute("target-cpu", llvm_base_cpu(target));
+  attributes.addAttribute("tune-cpu", target.march);
+  attributes.addAttribute("target-features", llvm_features(target));
+  attributes.addAttribute("prefer-vector-width", std::to_string(target.vector_bytes * 8));
+  return attributes;
+}
+
+class KernelBuilder {
+ public:
+  KernelBuilder(const Kernel& kernel, const CpuTarget& target, llvm::Module& module)
+      : kernel_(kernel),
+        module_(module),
+        context_(module.getContext()),
+        builder_(context_),
+        attributes_(function_attributes(context_, target)) {}
+
+  void build() {
+    Function* body = declare_body();
+    builder_.SetInsertPoint(BasicBlock::Create(context_, "entry", body));
+    ValueBuilder values(kernel_, builder_, array_pointers(body));
+    values_ = &values;
+    guard_empty_range();
+    build_stmts(kernel_.body);
+    builder_.CreateRetVoid();
+    build_entry(body);
+  }
+
+ private:
+  Function* declare_body();
+  void add_param_attributes(Function* body);
+  std::vector<Value*> array_pointers(Function* body);
+  bool has_thread_loop() const;
+  void guard_empty_range();
+  void build_entry(Function* body);
+  void build_stmts(const std::vector<Stmt>& body);
+  void build_for(const Stmt& stmt);
+  void build_if(const Stmt& stmt);
+  llvm::Type* pointer() { return llvm::PointerType::getUnqual(context_); }
+  llvm::Type* i64() { return llvm::Type::getInt64Ty(context_); }
+
+  const Kernel& kernel_;
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> builder_;
+  llvm::AttrBuilder attributes_;
+  ValueBuilder* values_ = nullptr;
+  Value* begin_ = nullptr;
+  Value* end_ = nullptr;
+};
+
+Function* KernelBuilder::declare_body() {
+  std::vector<llvm::Type*> types(static_cast<size_t>(kernel_.param_count()), pointer());
+  types.insert(types.end(), 2, i64());
+  auto* type = llvm::FunctionType::get(builder_.getVoidTy(), types, false);
+  Function* body =
+      Function::Create(type, Function::InternalLinkage, kernel_.name + ".body", module_);
+  body->addFnAttrs(attributes_);
+  body->addFnAttr(llvm::Attribute::NoInline);
+  add_param_attributes(body);
+  begin_ = body->getArg(static_cast<unsigned>(kernel_.param_count()));
+  end_ = body->getArg(static_cast<unsigned>(kernel_.param_count()) + 1);
+  begin_->setName("begin");
+  end_->setName("end");
+  return body;
+}
+
+// A pair that may be the same memory is not noalias.
+void KernelBuilder::add_param_attributes(Function* body) {
+  for (ArrayId id = 0; id < kernel_.param_count(); ++id) {
+    const ir::Array& array = kernel_.array(id);
+    const auto number = static_cast<unsigned>(id);
+    bool is_restrict = array.may_alias < 0;
+    for (const ir::Array& other : kernel_.arrays()) is_restrict &= other.may_alias != id;
+    body->getArg(number)->setName(array.name);
+    if (is_restrict) body->addParamAttr(number, llvm::Attribute::NoAlias);
+    if (!array.writable) body->addParamAttr(number, llvm::Attribute::ReadOnly);
+    body->addParamAttr(number, llvm::Attribute::NoUndef);
+    body->addParamAttr(number, llvm::Attribute::getWithAlignment(
+                                   context_, llvm::Align(uint64_t{kArrayAlignment})));
+  }
+}
+
+std::vector<Value*> KernelBuilder::array_pointers(Function* body) {
+  std::vector<Value*> pointers;
+  for (ArrayId id = 0; id < static_cast<ArrayId>(kernel_.arrays().size()); ++id) {
+    const ir::Array& array = kernel_.array(id);
+    if (array.kind == ir::ArrayKind::kParam) {
+      pointers.push_back(body->getArg(static_cast<unsigned>(id)));
+      continue;
+    }
+    const auto bits = static_cast<unsigned>(base::dtype_size_bytes(array.dtype)) * 8;
+    auto* type =
+        llvm::ArrayType::get(builder_.getIntNTy(bits), static_cast<uint64_t>(array.elements));
+    llvm::AllocaInst* local = builder_.CreateAlloca(type, nullptr, array.name);
+    local->setAlignment(llvm::Align(uint64_t{kArrayAlignment}));
+    pointers.push_back(local);
+  }
+  return pointers;
+}
+
+bool KernelBuilder::has_thread_loop() const {
+  return !kernel_.body.empty() && kernel_.body[0].kind == ir::StmtKind::kFor &&
+         kernel_.body[0].loop == ir::LoopKind::kThread;
+}
+
+// Without a thread loop the whole kernel is one iteration.
+void KernelBuilder::guard_empty_range() {
+  if (has_thread_loop()) return;
+  Function* function = builder_.GetInsertBlock()->getParent();
+  BasicBlock* empty = BasicBlock::Create(context_, "empty", function);
+  BasicBlock* work = BasicBlock::Create(context_, "work", function);
+  builder_.CreateCondBr(builder_.CreateICmpSLT(begin_, end_), work, empty);
+  builder_.SetInsertPoint(empty);
+  builder_.CreateRetVoid();
+  builder_.SetInsertPoint(work);
+}
+
+void KernelBuilder::build_entry(Function* body) {
+  auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer(), i64(), i64()}, false);
+  Function* entry = Function::Create(type, Function::ExternalLinkage, kernel_.name, module_);
+  entry->addFnAttrs(attributes_);
+  builder_.SetInsertPoint(BasicBlock::Create(context_, "entry", entry));
+  entry->getArg(0)->setName("params");
+  entry->getArg(1)->setName("begin");
+  entry->getArg(2)->setName("end");
+  std::vector<Value*> arguments;
+  for (int i = 0; i < kernel_.param_count(); ++i) {
+    Value* place =
+        builder_.CreateConstInBoundsGEP1_64(pointer(), entry->getArg(0), static_cast<uint64_t>(i));
+    arguments.push_back(builder_.CreateLoad(pointer(), place));
+  }
+  arguments.push_back(entry->getArg(1));
+  arguments.push_back(entry->getArg(2));
+  builder_.CreateCall(body, arguments);
+  builder_.CreateRetVoid();
+}
+
+void KernelBuilder::build_stmts(const std::vector<Stmt>& body) {
+  for (const Stmt& stmt : body) {
+    values_->begin_stmt({stmt.begin, stmt.end, stmt.condition, stmt.index, stmt.value});
+    switch (stmt.kind) {
+      case ir::StmtKind::kFor:
+        build_for(stmt);
+        break;
+      case ir::StmtKind::kIf:
+        build_if(stmt);
+        break;
+      case ir::StmtKind::kLet:
+        values_->set_var(stmt.var, values_->value(stmt.value));
+        break;
+      case ir::StmtKind::kStore:
+        values_->store(stmt.array, stmt.index, stmt.value);
+        break;
+      case ir::StmtKind::kBarrier:
+        CAMSHAFT_CHECK(false && "refused by check_renderable");
+    }
+  }
+}
+
+void KernelBuilder::build_for(const Stmt& stmt) {
+  const bool is_thread = stmt.loop == ir::LoopKind::kThread;
+  Value* first = is_thread ? begin_ : values_->value(stmt.begin);
+  Value* last = is_thread ? end_ : values_->value(stmt.end);
+  Function* function = builder_.GetInsertBlock()->getParent();
+  const std::string name = kernel_.var_info(stmt.var).name;
+  BasicBlock* before = builder_.GetInsertBlock();
+  BasicBlock* head = BasicBlock::Create(context_, name + ".head", function);
+  BasicBlock* body = BasicBlock::Create(context_, name + ".body", function);
+  BasicBlock* after = BasicBlock::Create(context_, name + ".end", function);
+  builder_.CreateBr(head);
+
+  builder_.SetInsertPoint(head);
+  llvm::PHINode* counter = builder_.CreatePHI(i64(), 2, name);
+  counter->addIncoming(first, before);
+  builder_.CreateCondBr(builder_.CreateICmpSLT(counter, last), body, after);
+
+  builder_.SetInsertPoint(body);
+  values_->set_var(stmt.var, counter);
+  build_stmts(stmt.body);
+  Value* next = builder_.CreateAdd(counter, builder_.getInt64(1), "", false, /*HasNSW=*/true);
+  counter->addIncoming(next, builder_.GetInsertBlock());
+  builder_.CreateBr(head);
+  builder_.SetInsertPoint(after);
+}
+
+void KernelBuilder::build_if(const Stmt& stmt) {
+  Function* function = builder_.GetInsertBlock()->getParent();
+  BasicBlock* then = BasicBlock::Create(context_, "then", function);
+  BasicBlock* after = BasicBlock::Create(context_, "endif", function);
+  builder_.CreateCondBr(values_->value(stmt.condition), then, after);
+  builder_.SetInsertPoint(then);
+  build_stmts(stmt.body);
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(after);
+}
+
+bool is_x86(const CpuTarget& target) {
+  return target.triple.starts_with("x86_64");
+}
+
+}  // namespace
+
+std::string llvm_features(const CpuTarget& target) {
+  const bool has_avx512 = target.features.find("+avx512f") != std::string::npos;
+  // LLVM 19 asks for this one before it uses 512-bit registers.
+  return target.features + (has_avx512 ? ",+evex512" : "");
+}
+
+const char* llvm_base_cpu(const CpuTarget& target) {
+  return is_x86(target) ? "x86-64" : "generic";
+}
+
+std::unique_ptr<llvm::Module> build_module(const std::vector<const Kernel*>& kernels,
+                                           const CpuTarget& target, llvm::LLVMContext& context) {
+  auto module = std::make_unique<llvm::Module>("kernels", context);
+  module->setTargetTriple(target.triple);
+  module->setPICLevel(llvm::PICLevel::BigPIC);
+  for (const Kernel* kernel : kernels) KernelBuilder(*kernel, target, *module).build();
+  const bool is_broken = llvm::verifyModule(*module, &llvm::errs());
+  CAMSHAFT_CHECK(!is_broken);
+  return module;
+}
+
+}  // namespace camshaft::render

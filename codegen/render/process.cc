@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/render/process.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+extern char** environ;
+
+namespace camshaft::render {
+
+namespace {
+
+bool is_executable(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// The environment with messages in English.
+std::vector<char*> plain_environment() {
+  static char locale[] = "LC_ALL=C";
+  std::vector<char*> result = {locale};
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, "LC_ALL=", 7) != 0) result.push_back(*entry);
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
+// Starts the program with both outputs going to `write_end`; returns 0 or an errno.
+int spawn(const std::vector<std::string>& argv, const std::string& folder, int write_end,
+          pid_t* pid) {
+  std::vector<char*> arguments;
+  for (const std::string& word : argv) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  std::vector<char*> environment = plain_environment();
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, write_end, STDERR_FILENO);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  const int error =
+      posix_spawn(pid, argv[0].c_str(), &actions, nullptr, arguments.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+std::string read_to_end(int read_end) {
+  std::string text;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t count = ::read(read_end, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(buffer, static_cast<size_t>(count));
+  }
+}
+
+}  // namespace
+
+std::string find_program(const std::vector<std::string>& names) {
+  const char* path = std::getenv("PATH");
+  for (const std::string& name : names) {
+    if (name.find('/') != std::string::npos) {
+      if (is_executable(name)) return std::filesystem::absolute(name).string();
+      continue;
+    }
+    std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
+    while (!rest.empty()) {
+      const size_t colon = rest.find(':');
+      const std::string folder(rest.substr(0, colon));
+      if (!folder.empty() && is_executable(folder + "/" + name)) return folder + "/" + name;
+      rest = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
+    }
+  }
+  return "";
+}
+
+base::Result<ProcessResult> run_process(const std::vector<std::string>& argv,
+                                        const std::string& folder) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return base::fail_errno(base::Code::kIo, "render.process", errno, "can't make a pipe");
+  }
+  pid_t pid = 0;
+  const int error = spawn(argv, folder, ends[1], &pid);
+  ::close(ends[1]);
+  if (error != 0) {
+    ::close(ends[0]);
+    return base::fail_errno(base::Code::kIo, "render.process", error, "can't start %s",
+                            argv[0].c_str());
+  }
+  ProcessResult result;
+  result.output = read_to_end(ends[0]);
+  ::close(ends[0]);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+base::Result<TemporaryFolder> TemporaryFolder::make() {
+  const char* parent = std::getenv("TMPDIR");
+  std::string path =
+      std::string(parent == nullptr || *parent == 0 ? "/tmp" : parent) + "/camshaft-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) {
+    return base::fail_errno(base::Code::kIo, "render.temporary_folder", errno,
+                            "can't make a temporary folder %s; set TMPDIR to a writable folder",
+                            path.c_str());
+  }
+  return TemporaryFolder(path);
+}
+
+base::Status TemporaryFolder::write(const std::string& name, base::Bytes bytes) const {
+  std::FILE* output = std::fopen(file(name).c_str(), "wb");
+  const bool is_written =
+      output != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), output) == bytes.size();
+  const int error = errno;
+  const bool is_closed = output != nullptr && std::fclose(output) == 0;
+  if (is_written && is_closed) return base::ok();
+  return base::fail_errno(base::Code::kIo, "render.temporary_folder", is_written ? errno : error,
+                          "can't write %s", file(name).c_str());
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
+    : path_(std::exchange(other.path_, "")) {}
+
+TemporaryFolder::~TemporaryFolder() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace camshaft::render

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Other programs: finding them, running them, and a private folder for their files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/status.h"
+
+namespace camshaft::render {
+
+// The path of the first of `names` that is found in PATH (a name with a slash is taken as a path)
+// and can be executed; empty if there is none.
+std::string find_program(const std::vector<std::string>& names);
+
+struct ProcessResult {
+  int exit_code = 0;   // 128 + the signal's number if one ended it
+  std::string output;  // standard output and standard error, in the order written
+};
+
+// Runs argv[0] (a path) with the locale set to C, in `folder`, and waits for it. Fails with kIo
+// only where the program can't be started. Any thread.
+base::Result<ProcessResult> run_process(const std::vector<std::string>& argv,
+                                        const std::string& folder);
+
+// A new folder that only this user can enter, removed with the files in it at the end of the
+// object's life. Lies in TMPDIR, or /tmp.
+class TemporaryFolder {
+ public:
+  static base::Result<TemporaryFolder> make();
+
+  TemporaryFolder(TemporaryFolder&& other) noexcept;
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder();
+
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  // Writes a new file in the folder.
+  base::Status write(const std::string& name, base::Bytes bytes) const;
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+};
+
+}  // namespace camshaft::render

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/render/renderable.h"
+
+#include <string>
+#include <unordered_set>
+
+#include "codegen/render/walk.h"
+
+namespace camshaft::render {
+
+namespace {
+
+using base::Code;
+using base::Status;
+using ir::Expr;
+using ir::ExprId;
+using ir::Kernel;
+using ir::KOp;
+using ir::Stmt;
+
+bool is_identifier(const std::string& name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  if (name.empty() || !is_letter(name[0])) return false;
+  for (const char c : name) {
+    if (!is_letter(c) && !(c >= '0' && c <= '9')) return false;
+  }
+  return true;
+}
+
+// What the loop or barrier needs, or null.
+const char* stmt_problem(const Stmt& stmt) {
+  if (stmt.kind == ir::StmtKind::kBarrier) return "a barrier is for GPUs";
+  if (stmt.kind != ir::StmtKind::kFor) return nullptr;
+  switch (stmt.loop) {
+    case ir::LoopKind::kGroup:
+    case ir::LoopKind::kLocal:
+      return "group and local loops are for GPUs";
+    case ir::LoopKind::kUnrolled:
+    case ir::LoopKind::kVector:
+      return "unrolled and vector loops must be gone: call prepare_kernel first";
+    default:
+      return nullptr;
+  }
+}
+
+bool has_op(KOp op, const CpuTarget& target) {
+  switch (op) {
+    case KOp::kFma:
+      return target.math.fma;
+    case KOp::kFloor:
+    case KOp::kCeil:
+    case KOp::kRound:
+      return target.math.rounding;
+    default:
+      return op < KOp::kExp;
+  }
+}
+
+// f64 remainders are computed with fused multiply-adds.
+bool needs_fma(const Expr& expr) {
+  return expr.op == KOp::kRem && expr.type.dtype == ir::DType::kFloat64;
+}
+
+Status check_exprs(const Kernel& kernel, const Stmt& stmt, const CpuTarget& target,
+                   StmtOrder* order) {
+  for (const ExprId id :
+       order->list({stmt.begin, stmt.end, stmt.condition, stmt.index, stmt.value})) {
+    const Expr& expr = kernel.expr(id);
+    if (has_op(expr.op, target) && (target.fma || !needs_fma(expr))) continue;
+    return base::fail(Code::kUnsupported, "render.op",
+                      "kernel %s: %s on %s has no instruction on %s: call prepare_kernel with the "
+                      "target's math, or choose another target",
+                      kernel.name.c_str(), ir::kop_name(expr.op), dtype_name(expr.type.dtype),
+                      target.march.c_str());
+  }
+  return base::ok();
+}
+
+Status check_locals(const Kernel& kernel) {
+  int64_t bytes = 0;
+  for (const ir::Array& array : kernel.arrays()) {
+    if (array.kind == ir::ArrayKind::kLocal) {
+      bytes += array.elements * base::dtype_size_bytes(array.dtype);
+    }
+  }
+  if (bytes <= kMaxLocalBytes) return base::ok();
+  return base::fail(
+      Code::kUnsupported, "render.locals",
+      "kernel %s: local arrays take %lld bytes, more than the %lld of a worker's stack",
+      kernel.name.c_str(), static_cast<long long>(bytes), static_cast<long long>(kMaxLocalBytes));
+}
+
+Status check_kernel(const Kernel& kernel, const CpuTarget& target) {
+  CAMSHAFT_TRY(ir::verify_kernel(kernel));
+  CAMSHAFT_TRY(check_locals(kernel));
+  StmtOrder order(kernel);
+  Status status = base::ok();
+  for_each_stmt(kernel.body, [&](const Stmt& stmt) {
+    if (!status.is_ok()) return;
+    if (const char* problem = stmt_problem(stmt)) {
+      status = base::fail(Code::kUnsupported, "render.stmt", "kernel %s: %s", kernel.name.c_str(),
+                          problem);
+      return;
+    }
+    status = check_exprs(kernel, stmt, target, &order);
+  });
+  return status;
+}
+
+}  // namespace
+
+Status check_renderable(const std::vector<Kernel>& kernels, const CpuTarget& target) {
+  std::unordered_set<std::string> names;
+  for (const Kernel& kernel : kernels) {
+    if (!is_identifier(kernel.name)) {
+      return base::fail(Code::kInvalidArgument, "render.kernel_name",
+                        "kernel \"%s\": a name is made of letters, digits and underscores",
+                        kernel.name.c_str());
+    }
+    // The C renderer makes two functions, NAME and NAME_body.
+    if (!names.insert(kernel.name).second || !names.insert(kernel.name + "_body").second) {
+      return base::fail(Code::kInvalidArgument, "render.kernel_name",
+                        "kernel %s: another kernel has this name, or it and _body",
+                        kernel.name.c_str());
+    }
+    CAMSHAFT_TRY(check_kernel(kernel, target));
+  }
+  return base::ok();
+}
+
+}  // namespace camshaft::render
