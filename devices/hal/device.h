@@ -5,8 +5,8 @@
 // Rules for every backend
 // -----------------------
 // - One thread at a time may call a Device. A Device owns all that it returns; destroying it
-// releases
-//   the rest. Handles are small numbers, given out in rising order, never reused; 0 is no handle.
+//   releases the rest. Handles are small numbers, given out in rising order, never reused; 0 is no
+//   handle.
 // - Load-time calls (allocate, import_memory, load, record, release, reset) may allocate and block.
 //   Hot-path calls (submit, wait) are noexcept, never allocate, take no lock shared with other
 //   threads of the process, and wait() ends at its deadline.
@@ -14,10 +14,9 @@
 //   validate.h), and is always on in tests. They do report what only they can know: no memory, a
 //   lost device, a binary that the driver refuses.
 // - A device fault is sticky: the first failing submit or wait stores its cause, and every later
-// call
-//   but reset() and release() returns kDeviceFault with it.
+//   call but reset() and release() returns kDeviceFault with it.
 // - Commands are plain data. Recording, tracing and fault injection are decorators of this
-// interface.
+//   interface.
 #pragma once
 
 #include <cstddef>
@@ -100,8 +99,7 @@ enum class CacheSync : uint8_t {
 struct ForeignMemory {
   ForeignKind kind = ForeignKind::kHostPointer;
   uint64_t handle = 0;
-  uint64_t size_bytes =
-      0;  // usable bytes from `offset_bytes`; checked against what the object says
+  uint64_t size_bytes = 0;       // usable from `offset_bytes`; checked where the object knows
   uint64_t offset_bytes = 0;     // a multiple of import_alignment
   uint64_t row_pitch_bytes = 0;  // images; 0: tightly packed
   uint32_t format = 0;           // images: a DRM fourcc; 0: plain bytes

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Camshaft's C API: open a plan, open a device, open a session, run it. Stable: old programs keep
+ * working with new libraries. Structures that the caller fills begin with `struct_size`, which must
+ * be set to sizeof the structure, and may grow; those that the library fills never change.
+ *
+ * Rules
+ * - Every call but the getters returns a camshaft_status; results come through the last pointers,
+ *   which are written on success only. camshaft_last_error() then says in a sentence what was wrong
+ *   and what to do.
+ * - A session borrows its plan and its device: close it before them. Closing a null pointer is
+ * allowed.
+ * - One thread at a time may use a session or a device, or two sessions of one device.
+ * - "Hot path": does not allocate unless it fails, and on a CPU device with one thread makes no
+ *   system call.
+ */
+#ifndef CAMSHAFT_RUNTIME_CAPI_CAMSHAFT_H_
+#define CAMSHAFT_RUNTIME_CAPI_CAMSHAFT_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CAMSHAFT_API __attribute__((visibility("default")))
+#define CAMSHAFT_VERSION_MAJOR 0
+#define CAMSHAFT_VERSION_MINOR 1
+#define CAMSHAFT_VERSION_PATCH 0
+
+typedef struct camshaft_plan camshaft_plan;
+typedef struct camshaft_device camshaft_device;
+typedef struct camshaft_session camshaft_session;
+
+typedef enum camshaft_status {
+  CAMSHAFT_OK = 0,
+  CAMSHAFT_INVALID_ARGUMENT = 1,
+  CAMSHAFT_UNSUPPORTED = 2,
+  CAMSHAFT_WRONG_TARGET = 3, /* the plan is for another device, or the device is absent */
+  CAMSHAFT_OUT_OF_TOLERANCE = 4,
+  CAMSHAFT_DEADLINE_EXCEEDED = 5,
+  CAMSHAFT_CORRUPT = 6, /* a damaged file */
+  CAMSHAFT_NOT_FOUND = 7,
+  CAMSHAFT_IO = 8,
+  CAMSHAFT_OUT_OF_MEMORY = 9,
+  CAMSHAFT_DEVICE_FAULT = 10, /* until camshaft_session_recover() */
+  CAMSHAFT_INTERNAL = 11
+} camshaft_status;
+
+/* Numbers of the plan format. */
+typedef enum camshaft_dtype {
+  CAMSHAFT_FLOAT32 = 0,
+  CAMSHAFT_FLOAT64 = 1,
+  CAMSHAFT_FLOAT16 = 2,
+  CAMSHAFT_BFLOAT16 = 3,
+  CAMSHAFT_INT8 = 4,
+  CAMSHAFT_INT16 = 5,
+  CAMSHAFT_INT32 = 6,
+  CAMSHAFT_INT64 = 7,
+  CAMSHAFT_UINT8 = 8,
+  CAMSHAFT_UINT16 = 9,
+  CAMSHAFT_UINT32 = 10,
+  CAMSHAFT_UINT64 = 11,
+  CAMSHAFT_BOOL = 12
+} camshaft_dtype;
+
+/* An input or output: dense, row-major. Pointers live as long as the plan. */
+typedef struct camshaft_tensor_info {
+  const char* name;
+  camshaft_dtype dtype;
+  uint32_t rank;
+  const int64_t* shape;
+  uint64_t size_bytes;
+  const char* unit; /* "" if none is known */
+} camshaft_tensor_info;
+
+/* A named part of an output. */
+typedef struct camshaft_slice_info {
+  const char* name;
+  uint32_t rank;
+  const int64_t* shape;
+  uint64_t offset_bytes; /* from the output's start */
+  uint64_t size_bytes;
+  const char* unit;
+} camshaft_slice_info;
+
+typedef struct camshaft_device_options {
+  size_t struct_size;
+  uint32_t threads;   /* CPU: threads that share the work, the caller's among them; 0: all usable */
+  uint32_t cpu_count; /* CPU: 0, or the length of `cpus` */
+  const uint32_t* cpus; /* a CPU for each thread; the first is for the caller, who pins itself */
+  uint32_t huge_pages;  /* CPU: 1 asks for huge pages */
+} camshaft_device_options;
+
+typedef struct camshaft_session_options {
+  size_t struct_size;
+  const char* target; /* "llvm:znver3" or "llvm"; NULL: the plan's first target that fits */
+} camshaft_session_options;
+
+typedef struct camshaft_run_options {
+  size_t struct_size;
+  int64_t deadline_ns;   /* absolute, on camshaft_now_ns()'s clock; 0: none */
+  int64_t input_time_ns; /* when the inputs were captured; 0: now */
+  uint32_t entry;        /* camshaft_session_entry_index(); 0: "run" */
+} camshaft_run_options;
+
+typedef struct camshaft_run_result {
+  uint64_t sequence; /* of this run, from 1 */
+  int64_t done_time_ns;
+  int64_t age_ns; /* of the inputs, when the run was done */
+  uint32_t late;  /* 1: done after the deadline */
+} camshaft_run_result;
+
+/* "0.1.0". Static storage. */
+CAMSHAFT_API const char* camshaft_version(void);
+/* "wrong target". Static storage. */
+CAMSHAFT_API const char* camshaft_status_name(camshaft_status status);
+/* What the last failing call of this thread had to say; "" before the first. Valid until this
+ * thread's next failing call. */
+CAMSHAFT_API const char* camshaft_last_error(void);
+/* CLOCK_MONOTONIC, in nanoseconds. Hot path. */
+CAMSHAFT_API int64_t camshaft_now_ns(void);
+
+/* Maps and checks a plan file. `public_key`: 32 bytes, to require a signature by that key, or NULL.
+ */
+CAMSHAFT_API camshaft_status camshaft_plan_open(const char* path, const uint8_t* public_key,
+                                                camshaft_plan** plan);
+CAMSHAFT_API void camshaft_plan_close(camshaft_plan* plan);
+CAMSHAFT_API uint32_t camshaft_plan_input_count(const camshaft_plan* plan);
+CAMSHAFT_API uint32_t camshaft_plan_output_count(const camshaft_plan* plan);
+CAMSHAFT_API camshaft_status camshaft_plan_input(const camshaft_plan* plan, uint32_t index,
+                                                 camshaft_tensor_info* info);
+CAMSHAFT_API camshaft_status camshaft_plan_output(const camshaft_plan* plan, uint32_t index,
+                                                  camshaft_tensor_info* info);
+/* Slices of an output; 0 for an unknown output. */
+CAMSHAFT_API uint32_t camshaft_plan_slice_count(const camshaft_plan* plan, uint32_t output);
+CAMSHAFT_API camshaft_status camshaft_plan_slice(const camshaft_plan* plan, uint32_t output,
+                                                 uint32_t index, camshaft_slice_info* info);
+/* By name: the index. */
+CAMSHAFT_API camshaft_status camshaft_plan_input_index(const camshaft_plan* plan, const char* name,
+                                                       uint32_t* index);
+CAMSHAFT_API camshaft_status camshaft_plan_output_index(const camshaft_plan* plan, const char* name,
+                                                        uint32_t* index);
+
+/* "cpu", "null", ...; "NAME:1" is the second device of a kind. `options` may be NULL. */
+CAMSHAFT_API camshaft_status camshaft_device_open(const char* name,
+                                                  const camshaft_device_options* options,
+                                                  camshaft_device** device);
+CAMSHAFT_API void camshaft_device_close(camshaft_device* device);
+
+/* Loads, allocates and records everything that runs need. `options` may be NULL. */
+CAMSHAFT_API camshaft_status camshaft_session_open(camshaft_plan* plan, camshaft_device* device,
+                                                   const camshaft_session_options* options,
+                                                   camshaft_session** session);
+CAMSHAFT_API void camshaft_session_close(camshaft_session* session);
+CAMSHAFT_API camshaft_status camshaft_session_entry_index(const camshaft_session* session,
+                                                          const char* name, uint32_t* entry);
+
+/* Copies a tensor into an input; refuses a wrong dtype, shape or size. Hot path. */
+CAMSHAFT_API camshaft_status camshaft_session_set_input(camshaft_session* session, uint32_t input,
+                                                        camshaft_dtype dtype, const int64_t* shape,
+                                                        uint32_t rank, const void* data,
+                                                        uint64_t size_bytes);
+/* The session's own memory of an input, 64-byte aligned, to be written in place. Hot path. */
+CAMSHAFT_API camshaft_status camshaft_session_input_data(camshaft_session* session, uint32_t input,
+                                                         void** data, uint64_t* size_bytes);
+
+/* Lets the device use memory of the caller's without a copy, once for each camera buffer, say.
+ * `data` is aligned to 64 bytes and stays valid until it is released or the session is closed. */
+CAMSHAFT_API camshaft_status camshaft_session_import_host(camshaft_session* session, void* data,
+                                                          uint64_t size_bytes, uint32_t writable,
+                                                          uint32_t* memory);
+/* Ends that; the memory must not be bound. */
+CAMSHAFT_API camshaft_status camshaft_session_release(camshaft_session* session, uint32_t memory);
+/* Makes runs read or write imported memory; memory 0: the session's own again. Hot path. */
+CAMSHAFT_API camshaft_status camshaft_session_bind_input(camshaft_session* session, uint32_t input,
+                                                         uint32_t memory);
+CAMSHAFT_API camshaft_status camshaft_session_bind_output(camshaft_session* session,
+                                                          uint32_t output, uint32_t memory);
+
+/* Runs an entry point to its end. `options` and `result` may be NULL. Hot path. */
+CAMSHAFT_API camshaft_status camshaft_session_run(camshaft_session* session,
+                                                  const camshaft_run_options* options,
+                                                  camshaft_run_result* result);
+/* Waits for a run that returned CAMSHAFT_DEADLINE_EXCEEDED. `result` may be NULL. Hot path. */
+CAMSHAFT_API camshaft_status camshaft_session_collect(camshaft_session* session,
+                                                      int64_t deadline_ns,
+                                                      camshaft_run_result* result);
+/* What the last run wrote; where it failed, its status. Valid until the next run. Hot path. */
+CAMSHAFT_API camshaft_status camshaft_session_output(const camshaft_session* session,
+                                                     uint32_t output, const void** data,
+                                                     uint64_t* size_bytes);
+/* Zeroes what the model remembers between runs. Hot path. */
+CAMSHAFT_API camshaft_status camshaft_session_reset_states(camshaft_session* session);
+/* After CAMSHAFT_DEVICE_FAULT: ready again, with states zeroed and imported memory gone. */
+CAMSHAFT_API camshaft_status camshaft_session_recover(camshaft_session* session);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CAMSHAFT_RUNTIME_CAPI_CAMSHAFT_H_ */

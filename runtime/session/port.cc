@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/session/port.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+
+namespace camshaft::session {
+namespace {
+
+using base::Code;
+using base::Status;
+
+// "f32 [1,3,224,224]", cut where it is long.
+class TensorText {
+ public:
+  TensorText(base::DType dtype, std::span<const int64_t> shape) noexcept {
+    append("%s [", base::dtype_name(dtype));
+    for (size_t i = 0; i < shape.size(); ++i) append("%s%" PRId64, i == 0 ? "" : ",", shape[i]);
+    append("%s", "]");
+  }
+  const char* c_str() const { return text_; }
+
+ private:
+  template <typename... Args>
+  void append(const char* format, Args... args) noexcept {
+    const int written = std::snprintf(text_ + length_, sizeof text_ - length_, format, args...);
+    length_ = std::min(length_ + static_cast<size_t>(std::max(written, 0)), sizeof text_ - 1);
+  }
+
+  char text_[128] = "";
+  size_t length_ = 0;
+};
+
+const char* kind_name(const Port& port) {
+  return port.is_output ? "output" : "input";
+}
+
+}  // namespace
+
+base::Result<Port> make_port(hal::Device& device, const plan::TensorInfo& info, bool is_output) {
+  Port port;
+  port.info = &info;
+  port.size_bytes = info.size_bytes();
+  port.is_output = is_output;
+  CAMSHAFT_TRY_ASSIGN(
+      port.own, OwnedBuffer::allocate(device, port.size_bytes, hal::MemoryKind::kHostVisible));
+  return port;
+}
+
+Status check_tensor(const Port& port, base::DType dtype, std::span<const int64_t> shape,
+                    uint64_t size_bytes) noexcept {
+  const plan::TensorInfo& info = *port.info;
+  const TensorText expected(info.dtype, info.shape);
+  if (dtype != info.dtype ||
+      !std::equal(shape.begin(), shape.end(), info.shape.begin(), info.shape.end())) {
+    return base::fail(Code::kInvalidArgument, "session.tensor", "The %s \"%.100s\" is %s, not %s.",
+                      kind_name(port), info.name.c_str(), expected.c_str(),
+                      TensorText(dtype, shape).c_str());
+  }
+  if (size_bytes != port.size_bytes) {
+    return base::fail(Code::kInvalidArgument, "session.tensor",
+                      "The %s \"%.100s\" is %s: %" PRIu64 " bytes, not %" PRIu64 ".",
+                      kind_name(port), info.name.c_str(), expected.c_str(), port.size_bytes,
+                      size_bytes);
+  }
+  return base::ok();
+}
+
+Status check_memory(const Port& port, const ImportedMemory& memory) noexcept {
+  const plan::TensorInfo& info = *port.info;
+  if (memory.size_bytes < port.size_bytes) {
+    return base::fail(
+        Code::kInvalidArgument, "session.bind",
+        "The %s \"%.100s\" is %s and needs %" PRIu64 " bytes; the memory has %" PRIu64 ".",
+        kind_name(port), info.name.c_str(), TensorText(info.dtype, info.shape).c_str(),
+        port.size_bytes, memory.size_bytes);
+  }
+  if (port.is_output && !memory.writable) {
+    return base::fail(Code::kInvalidArgument, "session.bind",
+                      "The output \"%.100s\" needs memory that was imported as writable.",
+                      info.name.c_str());
+  }
+  return base::ok();
+}
+
+}  // namespace camshaft::session

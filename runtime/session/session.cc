@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/session/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "runtime/base/clock.h"
+#include "runtime/session/recording.h"
+#include "runtime/session/target.h"
+
+namespace camshaft::session {
+namespace {
+
+using base::Code;
+
+constexpr int64_t kCloseTimeoutNs = 1'000'000'000;
+
+// Index of the entry with that name in a list of things that have names.
+template <typename List>
+Result<uint32_t> find_name(const List& list, std::string_view name, const char* kind) {
+  std::string known;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i].name == name) return static_cast<uint32_t>(i);
+    known += (known.empty() ? "\"" : "\", \"") + list[i].name;
+  }
+  return base::fail(Code::kInvalidArgument, "session.name",
+                    "There is no %s \"%.*s\"; there is: %s.", kind,
+                    static_cast<int>(std::min<size_t>(name.size(), 100)), name.data(),
+                    known.empty() ? "none" : (known + "\"").c_str());
+}
+
+}  // namespace
+
+Slice make_slice(const plan::PlanInfo& plan, uint32_t output, uint32_t slice) {
+  const plan::TensorInfo& tensor = plan.outputs[output];
+  const plan::OutputSlice& info = tensor.slices[slice];
+  const auto element_bytes = static_cast<uint64_t>(base::dtype_size_bytes(tensor.dtype));
+  uint64_t size_bytes = element_bytes;
+  for (const int64_t extent : info.shape) size_bytes *= static_cast<uint64_t>(extent);
+  return Slice{.output = output,
+               .offset_bytes = info.offset * element_bytes,
+               .size_bytes = size_bytes,
+               .info = &info};
+}
+
+Result<std::unique_ptr<Session>> Session::open(const plan::PlanFile& plan, hal::Device& device,
+                                               const SessionOptions& options) {
+  CAMSHAFT_TRY_ASSIGN(const plan::TargetInfo* target,
+                      choose_target(plan.info(), device.info(), options.target));
+  std::unique_ptr<Session> session(new Session(plan, *target, device, options.profile));
+  CAMSHAFT_TRY(session->load_program());
+  CAMSHAFT_TRY(session->place_weights());
+  CAMSHAFT_TRY(session->allocate_memory());
+  CAMSHAFT_TRY(session->record_entries());
+  return session;
+}
+
+Session::Session(const plan::PlanFile& plan, const plan::TargetInfo& target, hal::Device& device,
+                 bool profile)
+    : plan_(plan),
+      target_(target),
+      device_(device),
+      profile_(profile),
+      outputs_status_(Code::kInvalidArgument, "session.not_run") {}
+
+Session::~Session() {
+  if (pending_ != 0) {
+    (void)device_.wait(pending_, hal::Deadline{base::mono_time_ns() + kCloseTimeoutNs});
+  }
+  release_recordings();
+  for (const ImportedMemory& memory : imported_) device_.release(memory.buffer);
+  if (program_.id != 0) device_.release(program_);
+}
+
+Status Session::load_program() {
+  if (target_.kernels.empty()) return base::ok();  // a plan of copies only
+  std::vector<std::string_view> names;
+  for (const plan::KernelInfo& kernel : target_.kernels) names.push_back(kernel.symbol);
+  CAMSHAFT_TRY_ASSIGN(program_, device_.load({.format = target_.binary_format,
+                                              .bytes = plan_.binary(target_),
+                                              .kernels = names}));
+  return base::ok();
+}
+
+// In place where the device can use the mapped file; otherwise copied, once.
+Status Session::place_weights() {
+  const base::Bytes bytes = plan_.weights(target_);
+  if (bytes.empty()) return base::ok();
+  hal::ForeignMemory memory;
+  memory.handle = reinterpret_cast<uint64_t>(bytes.data());
+  memory.size_bytes = bytes.size();
+  if (Result<hal::Buffer> imported = device_.import_memory(memory)) {
+    weights_ = *imported;
+    return base::ok();
+  }
+  CAMSHAFT_TRY_ASSIGN(weights_copy_,
+                      OwnedBuffer::allocate(device_, bytes.size(), hal::MemoryKind::kDevice));
+  return upload(device_, weights_copy_.buffer(), bytes);
+}
+
+Status Session::allocate_memory() {
+  CAMSHAFT_TRY_ASSIGN(
+      arena_, OwnedBuffer::allocate(device_, target_.arena_bytes, hal::MemoryKind::kDevice));
+  for (const plan::StateInfo& state : target_.states) {
+    CAMSHAFT_TRY_ASSIGN(OwnedBuffer buffer, OwnedBuffer::allocate(device_, state.size_bytes,
+                                                                  hal::MemoryKind::kHostVisible));
+    states_.push_back(std::move(buffer));
+  }
+  for (const plan::TensorInfo& info : plan_.info().inputs) {
+    CAMSHAFT_TRY_ASSIGN(Port port, make_port(device_, info, false));
+    inputs_.push_back(std::move(port));
+  }
+  for (const plan::TensorInfo& info : plan_.info().outputs) {
+    CAMSHAFT_TRY_ASSIGN(Port port, make_port(device_, info, true));
+    outputs_.push_back(std::move(port));
+  }
+  bindings_.resize(inputs_.size() + outputs_.size());
+  for (uint32_t i = 0; i < inputs_.size(); ++i) update_binding(inputs_[i], i);
+  for (uint32_t i = 0; i < outputs_.size(); ++i) update_binding(outputs_[i], i);
+  return base::ok();
+}
+
+Status Session::record_entries() {
+  const Placement placement = {
+      .program = program_,
+      .arena = arena_.buffer(),
+      .weights = weights_.id != 0 ? weights_ : weights_copy_.buffer(),
+      .states = states_,
+      .input_count = static_cast<uint32_t>(inputs_.size()),
+      .slot_count = static_cast<uint32_t>(bindings_.size()),
+  };
+  for (const plan::EntryPoint& point : target_.entry_points) {
+    Entry entry;
+    if (profile_) {
+      CAMSHAFT_TRY_ASSIGN(
+          entry.stamps,
+          OwnedBuffer::allocate(device_, (uint64_t{point.command_count} + 1) * sizeof(uint64_t),
+                                hal::MemoryKind::kHostVisible));
+      entry.times.resize(point.command_count);
+    }
+    CAMSHAFT_TRY_ASSIGN(entry.list,
+                        record_entry(device_, target_, point, placement, entry.stamps.buffer()));
+    entries_.push_back(std::move(entry));
+  }
+  return base::ok();
+}
+
+// What refers to memory that is not ours.
+void Session::release_recordings() {
+  for (const Entry& entry : entries_) device_.release(entry.list);
+  entries_.clear();
+  if (weights_.id != 0) device_.release(weights_);
+  weights_ = {};
+}
+
+Result<uint32_t> Session::input_index(std::string_view name) const {
+  return find_name(plan_.info().inputs, name, "input");
+}
+
+Result<uint32_t> Session::output_index(std::string_view name) const {
+  return find_name(plan_.info().outputs, name, "output");
+}
+
+Result<uint32_t> Session::entry_index(std::string_view name) const {
+  return find_name(target_.entry_points, name, "entry point");
+}
+
+Result<Slice> Session::find_slice(std::string_view output, std::string_view slice) const {
+  CAMSHAFT_TRY_ASSIGN(const uint32_t index, output_index(output));
+  CAMSHAFT_TRY_ASSIGN(const uint32_t position,
+                      find_name(plan_.info().outputs[index].slices, slice, "slice"));
+  return make_slice(plan_.info(), index, position);
+}
+
+Result<Port*> Session::find_port(std::vector<Port>& ports, uint32_t index) noexcept {
+  if (index < ports.size()) return &ports[index];
+  return base::fail(Code::kInvalidArgument, "session.index", "There is no %s %u; the plan has %zu.",
+                    &ports == &inputs_ ? "input" : "output", index, ports.size());
+}
+
+// The memory of inputs and outputs belongs to the device while a run goes on.
+Status Session::check_idle() noexcept {
+  if (pending_ == 0) return base::ok();
+  const Status status = device_.wait(pending_, hal::Deadline{0});
+  if (status.is_ok()) pending_ = 0;  // nobody wanted the late result
+  return status;
+}
+
+Status Session::set_input(uint32_t index, const TensorView& tensor) noexcept {
+  CAMSHAFT_TRY_ASSIGN(const Port* port, find_port(inputs_, index));
+  CAMSHAFT_TRY(check_tensor(*port, tensor.dtype, tensor.shape, tensor.data.size()));
+  CAMSHAFT_TRY_ASSIGN(const std::span<std::byte> bytes, input_span(index));
+  std::memcpy(bytes.data(), tensor.data.data(), bytes.size());
+  return base::ok();
+}
+
+Result<std::span<std::byte>> Session::input_span(uint32_t index) noexcept {
+  CAMSHAFT_TRY_ASSIGN(const Port* port, find_port(inputs_, index));
+  CAMSHAFT_TRY(check_idle());
+  return port->own.bytes();
+}
+
+Result<hal::Buffer> Session::import_memory(const hal::ForeignMemory& memory) {
+  CAMSHAFT_TRY_ASSIGN(const hal::Buffer buffer, device_.import_memory(memory));
+  ImportedMemory imported = {
+      .buffer = buffer, .size_bytes = memory.size_bytes, .writable = memory.writable};
+  if (memory.kind == hal::ForeignKind::kHostPointer) {
+    imported.host_ptr = reinterpret_cast<std::byte*>(memory.handle + memory.offset_bytes);
+  }
+  imported_.push_back(imported);
+  return buffer;
+}
+
+Status Session::release_memory(hal::Buffer buffer) {
+  CAMSHAFT_TRY(check_idle());
+  const auto is_used = [&](const Port& port) { return port.bound.buffer == buffer; };
+  const auto found = std::find_if(imported_.begin(), imported_.end(),
+                                  [&](const ImportedMemory& m) { return m.buffer == buffer; });
+  if (found == imported_.end() || std::any_of(inputs_.begin(), inputs_.end(), is_used) ||
+      std::any_of(outputs_.begin(), outputs_.end(), is_used)) {
+    return base::fail(
+        Code::kInvalidArgument, "session.release",
+        "Memory %u is not imported by this session, or is still bound: unbind it first.",
+        buffer.id);
+  }
+  imported_.erase(found);
+  device_.release(buffer);
+  return base::ok();
+}
+
+void Session::update_binding(const Port& port, uint32_t index) noexcept {
+  const size_t first = port.is_output ? inputs_.size() : 0;
+  bindings_[first + index] = hal::Binding{.buffer = port.buffer()};
+}
+
+Status Session::bind(std::vector<Port>& ports, uint32_t index, hal::Buffer imported) noexcept {
+  CAMSHAFT_TRY_ASSIGN(Port * port, find_port(ports, index));
+  CAMSHAFT_TRY(check_idle());
+  const auto found = std::find_if(imported_.begin(), imported_.end(),
+                                  [&](const ImportedMemory& m) { return m.buffer == imported; });
+  if (found == imported_.end()) {
+    return base::fail(Code::kInvalidArgument, "session.bind",
+                      "Memory %u was not imported by this session.", imported.id);
+  }
+  CAMSHAFT_TRY(check_memory(*port, *found));
+  port->bound = *found;
+  update_binding(*port, index);
+  return base::ok();
+}
+
+Status Session::unbind(std::vector<Port>& ports, uint32_t index) noexcept {
+  CAMSHAFT_TRY_ASSIGN(Port * port, find_port(ports, index));
+  CAMSHAFT_TRY(check_idle());
+  port->bound = {};
+  update_binding(*port, index);
+  return base::ok();
+}
+
+Status Session::bind_input(uint32_t index, hal::Buffer imported) noexcept {
+  return bind(inputs_, index, imported);
+}
+
+// What an output holds belongs to the memory it was written to.
+Status Session::bind_output(uint32_t index, hal::Buffer imported) noexcept {
+  CAMSHAFT_TRY(bind(outputs_, index, imported));
+  outputs_status_ = Status(Code::kInvalidArgument, "session.not_run");
+  return base::ok();
+}
+
+Status Session::unbind_input(uint32_t index) noexcept {
+  return unbind(inputs_, index);
+}
+
+Status Session::unbind_output(uint32_t index) noexcept {
+  CAMSHAFT_TRY(unbind(outputs_, index));
+  outputs_status_ = Status(Code::kInvalidArgument, "session.not_run");
+  return base::ok();
+}
+
+Result<RunResult> Session::run(const RunOptions& options) noexcept {
+  if (options.entry >= entries_.size()) {
+    return base::fail(Code::kInvalidArgument, "session.entry",
+                      "There is no entry point %u; the plan has %zu.", options.entry,
+                      entries_.size());
+  }
+  CAMSHAFT_TRY(check_idle());
+  pending_options_ = options;
+  if (options.input_time_ns == 0) pending_options_.input_time_ns = base::mono_time_ns();
+  ++sequence_;
+  const Result<hal::Ticket> ticket = device_.submit(entries_[options.entry].list, bindings_);
+  if (!ticket) {
+    outputs_status_ = ticket.error();
+    return ticket.error();
+  }
+  pending_ = *ticket;
+  return finish(options.deadline);
+}
+
+Result<RunResult> Session::collect(hal::Deadline deadline) noexcept {
+  if (pending_ == 0) {
+    return base::fail(Code::kInvalidArgument, "session.collect",
+                      "No run is waiting to be collected.");
+  }
+  return finish(deadline);
+}
+
+Result<RunResult> Session::finish(hal::Deadline deadline) noexcept {
+  outputs_status_ = device_.wait(pending_, deadline);
+  if (outputs_status_.code() != Code::kDeadlineExceeded) pending_ = 0;
+  CAMSHAFT_TRY(outputs_status_);
+  const int64_t now_ns = base::mono_time_ns();
+  return RunResult{.sequence = sequence_,
+                   .done_time_ns = now_ns,
+                   .age_ns = now_ns - pending_options_.input_time_ns,
+                   .late = now_ns > pending_options_.deadline.mono_time_ns};
+}
+
+Result<base::Bytes> Session::output(uint32_t index) const noexcept {
+  CAMSHAFT_TRY(outputs_status_);
+  if (index >= outputs_.size()) {
+    return base::fail(Code::kInvalidArgument, "session.index",
+                      "There is no output %u; the plan has %zu.", index, outputs_.size());
+  }
+  const Port& port = outputs_[index];
+  if (port.host_ptr() == nullptr) return Status(Code::kUnsupported, "session.no_host_address");
+  return base::Bytes(port.host_ptr(), port.size_bytes);
+}
+
+Result<base::Bytes> Session::output(const Slice& slice) const noexcept {
+  CAMSHAFT_TRY_ASSIGN(const base::Bytes whole, output(slice.output));
+  return base::slice(whole, slice.offset_bytes, slice.size_bytes);
+}
+
+Status Session::reset_states() noexcept {
+  CAMSHAFT_TRY(check_idle());
+  for (const OwnedBuffer& state : states_) {
+    std::memset(state.bytes().data(), 0, state.size_bytes());
+  }
+  return base::ok();
+}
+
+Status Session::recover() {
+  pending_ = 0;
+  outputs_status_ = Status(Code::kInvalidArgument, "session.not_run");
+  CAMSHAFT_TRY(device_.reset());
+  for (std::vector<Port>* ports : {&inputs_, &outputs_}) {
+    for (uint32_t i = 0; i < ports->size(); ++i) CAMSHAFT_TRY(unbind(*ports, i));
+  }
+  release_recordings();
+  for (const ImportedMemory& memory : imported_) device_.release(memory.buffer);
+  imported_.clear();
+  weights_copy_ = {};
+  CAMSHAFT_TRY(place_weights());
+  CAMSHAFT_TRY(record_entries());
+  return reset_states();
+}
+
+std::span<const int64_t> Session::command_times(uint32_t entry) noexcept {
+  if (entry >= entries_.size() || !outputs_status_.is_ok()) return {};
+  Entry& timed = entries_[entry];
+  const std::span<const std::byte> stamps = timed.stamps.bytes();
+  for (size_t i = 0; i < timed.times.size(); ++i) {
+    timed.times[i] = base::load_le<int64_t>(stamps.data() + (i + 1) * sizeof(int64_t)) -
+                     base::load_le<int64_t>(stamps.data() + i * sizeof(int64_t));
+  }
+  return timed.times;
+}
+
+}  // namespace camshaft::session

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/session/target.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace camshaft::session {
+namespace {
+
+using base::Code;
+using base::Result;
+using plan::TargetInfo;
+
+bool is_wanted(const TargetInfo& target, std::string_view wanted) {
+  const std::string_view name = target.target;
+  return wanted.empty() || wanted == name || wanted == name.substr(0, name.find(':'));
+}
+
+bool has_feature(const hal::DeviceInfo& device, std::string_view feature) {
+  return std::any_of(device.features.begin(), device.features.end(),
+                     [&](const char* present) { return feature == present; });
+}
+
+// What keeps the device from running the target, as the end of "the device ..."; empty: nothing.
+std::string find_obstacle(const TargetInfo& target, const hal::DeviceInfo& device) {
+  if (target.device != device.backend) return "is another kind of device";
+  if (target.arch != device.arch) return "is another architecture";
+  if (device.buffer_alignment > plan::kBufferAlignment) {
+    return "aligns buffers to " + std::to_string(device.buffer_alignment) + " bytes";
+  }
+  std::string lacking;
+  for (const std::string& feature : target.features) {
+    if (!has_feature(device, feature)) lacking += (lacking.empty() ? "" : ", ") + feature;
+  }
+  return lacking.empty() ? lacking : "lacks " + lacking;
+}
+
+std::string join_names(const std::vector<TargetInfo>& targets) {
+  std::string names;
+  for (const TargetInfo& target : targets) names += (names.empty() ? "" : ", ") + target.target;
+  return names;
+}
+
+}  // namespace
+
+Result<const TargetInfo*> choose_target(const plan::PlanInfo& plan, const hal::DeviceInfo& device,
+                                        std::string_view wanted) {
+  std::string obstacles;
+  for (const TargetInfo& target : plan.targets) {
+    if (!is_wanted(target, wanted)) continue;
+    const std::string obstacle = find_obstacle(target, device);
+    if (obstacle.empty()) return &target;
+    obstacles += "; for " + target.target + " (" + target.device + ", " + target.arch +
+                 ") the device " + obstacle;
+  }
+  if (obstacles.empty()) {
+    return base::fail(
+        Code::kInvalidArgument, "session.target", "The plan has no target \"%.*s\"; it has: %s.",
+        static_cast<int>(wanted.size()), wanted.data(), join_names(plan.targets).c_str());
+  }
+  return base::fail(Code::kWrongTarget, "session.target",
+                    "The plan can't run on the %s device %s (%s): compile it for this device%s.",
+                    device.backend, device.name, device.arch, obstacles.c_str());
+}
+
+}  // namespace camshaft::session
