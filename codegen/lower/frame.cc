@@ -54,7 +54,7 @@ std::vector<Stmt> loop_between(Kernel& kernel, const char* name, ExprId begin, E
 void set_thread_loop(Kernel& kernel, int64_t extent, const Body& body) {
   kernel.thread_extent = extent;
   const ir::VarId var = kernel.add_loop_var("t", 0, std::max<int64_t>(extent - 1, 0));
-  std::vector<Stmt> inside = body(kernel.var(var));
+  std::vector<Stmt> inside = body(extent == 1 ? kernel.int_const(0) : kernel.var(var));
   kernel.body = {ir::make_for(var, kernel.int_const(0), kernel.int_const(extent),
                               ir::LoopKind::kThread, std::move(inside))};
 }

@@ -2,33 +2,14 @@
 #include "codegen/schedule/schedule.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
-#include "codegen/ir/oracle.h"
+#include "codegen/ir/literal.h"
 
 namespace camshaft::schedule {
 namespace {
 
 using ir::Op;
-
-bool literal_is_splat(const ir::Literal& literal) {
-  const auto size = static_cast<size_t>(base::dtype_size_bytes(literal.type.dtype));
-  if (literal.bytes.empty()) return false;
-  for (size_t at = size; at < literal.bytes.size(); at += size) {
-    if (std::memcmp(literal.bytes.data(), literal.bytes.data() + at, size) != 0) return false;
-  }
-  return true;
-}
-
-double first_element(const ir::Literal& literal) {
-  ir::Literal one;
-  one.type.dtype = literal.type.dtype;
-  one.bytes.assign(literal.bytes.begin(),
-                   literal.bytes.begin() + base::dtype_size_bytes(literal.type.dtype));
-  const ir::OracleTensor tensor = ir::to_oracle(one);
-  return tensor.floats.empty() ? static_cast<double>(tensor.ints[0]) : tensor.floats[0];
-}
 
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
 
@@ -99,8 +80,8 @@ bool is_splat(const ir::Graph& graph, NodeId node, double* value) {
   if (n.op == Op::kBroadcast || n.op == Op::kReshape) return is_splat(graph, n.inputs[0], value);
   if (n.op != Op::kConstant) return false;
   const ir::Literal& literal = *n.as<ir::ConstantAttrs>().literal;
-  if (!literal_is_splat(literal)) return false;
-  *value = first_element(literal);
+  if (!ir::is_splat(literal)) return false;
+  *value = ir::literal_as_double(literal, 0);
   return base::is_float(literal.type.dtype) ||
          (*value < kExactIntegers && *value > -kExactIntegers);
 }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/emit/compile.h"
+
+#include "codegen/emit/model_digest.h"
+#include "codegen/emit/target_builder.h"
+#include "codegen/onnx/reader.h"
+#include "codegen/passes/pipeline.h"
+#include "codegen/render/render.h"
+#include "runtime/base/clock.h"
+
+namespace camshaft::emit {
+namespace {
+
+constexpr const char* kProducer = "camshaft 0.1.0";
+
+double seconds_since(int64_t start_ns) {
+  return static_cast<double>(base::mono_time_ns() - start_ns) * 1e-9;
+}
+
+// Counts the steps of a compilation for whoever shows progress: read, passes, then each target.
+class Progress {
+ public:
+  explicit Progress(const CompileOptions& options) : options_(options) {}
+  void next(const std::string& what) {
+    const int steps = 2 + static_cast<int>(options_.targets.size());
+    if (options_.progress) options_.progress(++step_, steps, what);
+  }
+
+ private:
+  const CompileOptions& options_;
+  int step_ = 0;
+};
+
+std::vector<plan::OutputSlice> plan_slices(const std::vector<ir::OutputSlice>& slices) {
+  std::vector<plan::OutputSlice> result;
+  for (const ir::OutputSlice& slice : slices) {
+    result.push_back({slice.name, static_cast<uint64_t>(slice.offset), slice.shape, slice.unit});
+  }
+  return result;
+}
+
+void describe_tensors(const ir::Graph& graph, plan::PlanInfo& info) {
+  for (const ir::GraphInput& input : graph.inputs) {
+    const ir::TensorType& type = graph.node(input.node).type;
+    info.inputs.push_back({input.name, type.dtype, type.shape, input.unit, {}});
+  }
+  for (const ir::GraphOutput& output : graph.outputs) {
+    const ir::TensorType& type = graph.node(output.node).type;
+    info.outputs.push_back(
+        {output.name, type.dtype, type.shape, output.unit, plan_slices(output.slices)});
+  }
+}
+
+// What the plan format can't hold, in the user's words rather than the writer's.
+base::Status check_tensors(const ir::Graph& graph) {
+  const auto check = [&](const char* kind, const std::string& name, ir::NodeId node) {
+    if (graph.node(node).type.elements() > 0) return base::ok();
+    return base::fail(base::Code::kInvalidArgument, "compile.empty_tensor",
+                      "%s '%s' has shape %s, which holds no elements; give a shape without zeros "
+                      "(--shape)",
+                      kind, name.c_str(), ir::to_string(graph.node(node).type).c_str());
+  };
+  for (const ir::GraphInput& input : graph.inputs) {
+    CAMSHAFT_TRY(check("input", input.name, input.node));
+  }
+  for (const ir::GraphOutput& output : graph.outputs) {
+    CAMSHAFT_TRY(check("output", output.name, output.node));
+  }
+  if (graph.outputs.empty()) {
+    return base::fail(base::Code::kInvalidArgument, "compile.no_output",
+                      "the model has no outputs: there is nothing to compute");
+  }
+  return base::ok();
+}
+
+base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::string& digest,
+                                         const CompileOptions& options, CompileReport* report,
+                                         Progress& progress) {
+  CAMSHAFT_TRY(check_tensors(graph));
+  // Names first: a target that doesn't exist should not cost the passes' time.
+  std::vector<render::CpuTarget> targets;
+  for (const std::string& name : options.targets) {
+    CAMSHAFT_TRY_ASSIGN(render::CpuTarget target, render::make_cpu_target(name));
+    targets.push_back(std::move(target));
+  }
+  progress.next("simplify the graph");
+  int64_t start_ns = base::mono_time_ns();
+  passes::PipelineOptions pass_options;
+  pass_options.disabled = options.disabled_passes;
+  if (options.dump) {
+    options.dump("graph", ir::print_graph(graph, false));
+    pass_options.dump = [&](const std::string& pass, const ir::Graph& after) {
+      options.dump("graph after " + pass, ir::print_graph(after, false));
+    };
+  }
+  CAMSHAFT_TRY_ASSIGN(const ir::Graph simplified, passes::run_pipeline(graph, pass_options));
+  if (report != nullptr) report->pass_seconds = seconds_since(start_ns);
+  plan::PlanContents contents;
+  contents.info.model_name = graph.name;
+  contents.info.producer = kProducer;
+  contents.info.model_digest = digest;
+  describe_tensors(graph, contents.info);
+  for (render::CpuTarget& target : targets) {
+    progress.next("compile for " + target.backend + ":" + target.march);
+    start_ns = base::mono_time_ns();
+    TargetReport target_report;
+    TargetBuilder builder(simplified, std::move(target), options);
+    CAMSHAFT_TRY(builder.build(contents, target_report));
+    target_report.seconds = seconds_since(start_ns);
+    if (report != nullptr) report->targets.push_back(std::move(target_report));
+  }
+  return contents;
+}
+
+}  // namespace
+
+base::Result<plan::PlanContents> compile_onnx(const std::string& path, const CompileOptions& options,
+                                              CompileReport* report,
+                                              std::vector<onnx::Problem>* problems) {
+  Progress progress(options);
+  progress.next("read " + path);
+  const int64_t start_ns = base::mono_time_ns();
+  onnx::ReaderOptions reader_options;
+  reader_options.shapes = options.shapes;
+  std::vector<std::string> files;
+  CAMSHAFT_TRY_ASSIGN(const ir::Graph graph,
+                      onnx::read_onnx(path, reader_options, problems, &files));
+  CAMSHAFT_TRY_ASSIGN(const std::string digest, model_digest(files));
+  if (report != nullptr) {
+    report->nodes = graph.size();
+    report->read_seconds = seconds_since(start_ns);
+  }
+  return compile(graph, digest, options, report, progress);
+}
+
+base::Result<plan::PlanContents> compile_graph(const ir::Graph& graph,
+                                               const std::string& model_digest_text,
+                                               const CompileOptions& options,
+                                               CompileReport* report) {
+  Progress progress(options);
+  progress.next("read the graph");
+  return compile(graph, model_digest_text, options, report, progress);
+}
+
+}  // namespace camshaft::emit

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The compiler as a whole: an ONNX file -> the bytes of a plan.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/graph.h"
+#include "codegen/onnx/problem.h"
+#include "runtime/base/status.h"
+#include "runtime/plan/writer.h"
+
+namespace camshaft::emit {
+
+struct CompileOptions {
+  std::vector<std::string> targets;         // "llvm", "cpu:znver4": one TargetInfo each, in this order
+  std::map<std::string, ir::Shape> shapes;  // --shape: for inputs (or symbolic dimensions) without one
+  int threads = 1;                          // most threads that a kernel may be split among
+  bool fuse = true;                         // false: a kernel a node, to find a bad fusion
+  std::set<std::string> disabled_passes;
+  bool keep_source = true;                  // store the kernels' text, for inspect --source
+  // Tests and the tuner: use this strategy wherever it matches ("" for the usual choice).
+  std::string force_strategy;
+  // Called before each step, for progress: step k of n, what it is. May be empty.
+  std::function<void(int step, int steps, const std::string& what)> progress;
+  // Called with each representation as text: "graph", "graph after fold_constants", "schedule", ...
+  std::function<void(const std::string& title, const std::string& text)> dump;
+};
+
+// What people want to know about a compilation, one for each target.
+struct TargetReport {
+  std::string target;
+  int nodes = 0;             // of the graph after the passes
+  int regions = 0;           // launches
+  int kernels = 0;           // different ones
+  std::map<std::string, int> strategies;  // regions by strategy
+  int64_t arena_bytes = 0;
+  int64_t arena_lower_bound_bytes = 0;
+  int64_t weight_bytes = 0;
+  int64_t binary_bytes = 0;
+  int64_t flops = 0;
+  double seconds = 0;
+};
+struct CompileReport {
+  int nodes = 0;  // of the graph as read
+  double read_seconds = 0;
+  double pass_seconds = 0;
+  std::vector<TargetReport> targets;
+};
+
+// Reads and compiles `path`. On failure `problems` lists all that is wrong with the model (each with
+// its node); other failures are in the log ring only. Takes seconds; needs about twice the weights'
+// memory. The same file and options give the same contents. The caller may add goldens and writes them
+// (plan::write_plan).
+base::Result<plan::PlanContents> compile_onnx(const std::string& path, const CompileOptions& options,
+                                              CompileReport* report,
+                                              std::vector<onnx::Problem>* problems);
+
+// The same for a graph (tests). `model_digest` goes into the plan as it is.
+base::Result<plan::PlanContents> compile_graph(const ir::Graph& graph, const std::string& model_digest,
+                                               const CompileOptions& options, CompileReport* report);
+
+}  // namespace camshaft::emit

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/emit/target_builder.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "codegen/ir/kernel_passes.h"
+
+namespace camshaft::emit {
+namespace {
+
+using schedule::BufferKind;
+
+// Work below which a launch is not split: waking a thread costs about as much.
+constexpr int64_t kFlopsPerPart = 100'000;
+constexpr int64_t kBytesPerPart = 64 << 10;
+constexpr int kSourceCompression = 9;
+
+uint32_t choose_parts(int threads, int64_t extent, int64_t flops, int64_t bytes) {
+  const int64_t by_work = std::max(flops / kFlopsPerPart, bytes / kBytesPerPart);
+  return static_cast<uint32_t>(
+      std::max<int64_t>(1, std::min({static_cast<int64_t>(threads), extent, by_work})));
+}
+
+std::vector<std::string> split_features(const std::string& features) {
+  std::vector<std::string> result;
+  std::istringstream stream(features);
+  for (std::string item; std::getline(stream, item, ',');) {
+    if (item.size() > 1 && item[0] == '+') result.push_back(item.substr(1));
+  }
+  return result;
+}
+
+std::string architecture(const std::string& triple) { return triple.substr(0, triple.find('-')); }
+
+schedule::ScheduleOptions schedule_options(const render::CpuTarget& target,
+                                           const CompileOptions& options) {
+  schedule::ScheduleOptions result;
+  result.max_channel_block = target.lanes(ir::DType::kFloat32);
+  result.fuse = options.fuse;
+  return result;
+}
+
+base::Result<std::vector<std::byte>> compress(const std::string& text) {
+  std::vector<std::byte> bytes(ZSTD_compressBound(text.size()));
+  const size_t size =
+      ZSTD_compress(bytes.data(), bytes.size(), text.data(), text.size(), kSourceCompression);
+  if (ZSTD_isError(size)) {
+    return base::fail(base::Code::kInternal, "emit.compress", "zstd: %s", ZSTD_getErrorName(size));
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+}  // namespace
+
+TargetBuilder::TargetBuilder(const ir::Graph& graph, render::CpuTarget target,
+                             const CompileOptions& options)
+    : target_(std::move(target)),
+      options_(options),
+      schedule_(schedule::make_schedule(graph, schedule_options(target_, options))) {}
+
+base::Status TargetBuilder::build(plan::PlanContents& contents, TargetReport& report) {
+  CAMSHAFT_TRY(schedule::verify_schedule(schedule_));
+  if (options_.dump) options_.dump("schedule", schedule::print_schedule(schedule_));
+  info_.target = target_.backend + ":" + target_.march;
+  info_.device = "cpu";
+  info_.arch = architecture(target_.triple);
+  info_.features = split_features(target_.features);
+  info_.binary_format = "elf-shared-object";
+  CAMSHAFT_TRY_ASSIGN(info_.toolchain, render::toolchain_version(target_));
+  info_.arena_bytes = static_cast<uint64_t>(schedule_.arena_bytes);
+  info_.arena_lower_bound_bytes = static_cast<uint64_t>(schedule_.arena_lower_bound_bytes);
+  lower_regions();
+  add_arena_blocks();
+  info_.entry_points.push_back({"run", 0, static_cast<uint32_t>(info_.commands.size())});
+  CAMSHAFT_TRY(add_sections(contents));
+  fill_report(report);
+  contents.info.targets.push_back(std::move(info_));
+  return base::ok();
+}
+
+void TargetBuilder::lower_regions() {
+  for (const schedule::Region& region : schedule_.regions) {
+    const lower::Task task{schedule_, region, target_};
+    command_of_region_.push_back(static_cast<uint32_t>(info_.commands.size()));
+    if (task.type(region.output).elements() == 0) continue;  // nothing to compute
+    auto forced = lower::lower_region_with(task, options_.force_strategy, nullptr);
+    const bool use_forced = !options_.force_strategy.empty() && forced.has_value();
+    add_command(task, use_forced ? std::move(forced).value() : lower::lower_region(task));
+  }
+}
+
+void TargetBuilder::add_command(const lower::Task& task, lower::LoweredKernel lowered) {
+  plan::CommandInfo command;
+  command.name = task.region.name;
+  command.description = lower::region_description(task);
+  command.flops = static_cast<uint64_t>(lower::region_flops(task));
+  command.bytes = static_cast<uint64_t>(lower::region_bytes(task));
+  for (const lower::Argument& parameter : lowered.arguments) {
+    command.args.push_back(argument(parameter));
+  }
+  const int64_t extent = std::max<int64_t>(lowered.kernel.thread_extent, 1);
+  command.grid[0] = static_cast<uint32_t>(extent);
+  command.parts = choose_parts(options_.threads, extent, static_cast<int64_t>(command.flops),
+                               static_cast<int64_t>(command.bytes));
+  info_.threads = std::max(info_.threads, command.parts);
+  ir::Kernel kernel = ir::prepare_kernel(std::move(lowered.kernel),
+                                         target_.lanes(ir::DType::kFloat32), target_.math);
+  command.kernel = kernel_number(std::move(kernel), lowered);
+  info_.commands.push_back(std::move(command));
+}
+
+// Regions that lower to the same text share one kernel.
+uint32_t TargetBuilder::kernel_number(ir::Kernel kernel, const lower::LoweredKernel& lowered) {
+  kernel.name.clear();
+  const std::string text = ir::print_kernel(kernel);
+  const auto number = static_cast<uint32_t>(kernels_.size());
+  const auto [found, is_new] = kernel_by_text_.insert({text, number});
+  if (!is_new) return found->second;
+  char name[96];
+  std::snprintf(name, sizeof name, "k%03u_%s_f32_%s", number, lowered.strategy.c_str(),
+                lower::to_string(lowered.knobs).c_str());
+  kernel.name = name;
+  info_.kernels.push_back({name, lowered.strategy});
+  kernels_.push_back(std::move(kernel));
+  return number;
+}
+
+plan::ArgInfo TargetBuilder::argument(const lower::Argument& parameter) {
+  plan::ArgInfo info;
+  if (parameter.value == ir::kNoNode) {
+    info.space = plan::Space::kWeights;
+    info.offset_bytes = weights_.add(parameter.constant);
+    info.size_bytes = parameter.constant.size();
+    return info;
+  }
+  const schedule::BufferInfo& buffer = schedule_.buffer(parameter.value);
+  info.size_bytes = static_cast<uint64_t>(buffer.size_bytes);
+  switch (buffer.kind) {
+    case BufferKind::kInput:
+      info.space = plan::Space::kInput;
+      info.index = static_cast<uint32_t>(buffer.io_index);
+      break;
+    case BufferKind::kOutput:
+      info.space = plan::Space::kOutput;
+      info.index = static_cast<uint32_t>(buffer.io_index);
+      break;
+    case BufferKind::kConstant: {
+      info.space = plan::Space::kWeights;
+      const ir::Node& node = schedule_.graph.node(parameter.value);
+      info.offset_bytes = weights_.add(node.as<ir::ConstantAttrs>().literal->bytes);
+      break;
+    }
+    case BufferKind::kArena:
+      info.space = plan::Space::kArena;
+      info.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
+      break;
+  }
+  return info;
+}
+
+void TargetBuilder::add_arena_blocks() {
+  for (const schedule::BufferInfo& buffer : schedule_.buffers) {
+    if (buffer.kind != BufferKind::kArena || buffer.size_bytes == 0) continue;
+    plan::ArenaBlock block;
+    const std::string& name = schedule_.graph.node(buffer.value).name;
+    block.name = name.empty() ? "%" + std::to_string(buffer.value) : name;
+    block.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
+    block.size_bytes = static_cast<uint64_t>(buffer.size_bytes);
+    block.first_command = command_of_region_[static_cast<size_t>(buffer.first_region)];
+    block.last_command = command_of_region_[static_cast<size_t>(buffer.last_region)];
+    info_.arena_blocks.push_back(block);
+  }
+}
+
+base::Status TargetBuilder::add_sections(plan::PlanContents& contents) {
+  CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> binary,
+                      render::compile_shared_object(kernels_, target_));
+  binary_bytes_ = static_cast<int64_t>(binary.size());
+  weight_bytes_ = weights_.size_bytes();
+  info_.binary_section = contents.add_section(plan::SectionKind::kBinary, std::move(binary));
+  if (weight_bytes_ > 0) {
+    info_.weights_section = contents.add_section(plan::SectionKind::kWeights, weights_.take());
+  }
+  if (options_.keep_source) {
+    CAMSHAFT_TRY_ASSIGN(const std::string source, render::render_c(kernels_, target_));
+    CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> compressed, compress(source));
+    info_.source_section =
+        contents.add_section(plan::SectionKind::kSource, std::move(compressed));
+  }
+  return base::ok();
+}
+
+void TargetBuilder::fill_report(TargetReport& report) const {
+  report.target = info_.target;
+  report.nodes = schedule_.graph.size();
+  report.regions = static_cast<int>(info_.commands.size());
+  report.kernels = static_cast<int>(kernels_.size());
+  for (const plan::CommandInfo& command : info_.commands) {
+    ++report.strategies[info_.kernels[command.kernel].strategy];
+    report.flops += static_cast<int64_t>(command.flops);
+  }
+  report.arena_bytes = schedule_.arena_bytes;
+  report.arena_lower_bound_bytes = schedule_.arena_lower_bound_bytes;
+  report.weight_bytes = weight_bytes_;
+  report.binary_bytes = binary_bytes_;
+}
+
+}  // namespace camshaft::emit
