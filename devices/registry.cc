@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "devices/registry.h"
 
-#include "devices/cpu/cpu_device.h"
-#include "devices/null/null_device.h"
+#include "devices/cpu/cpu_backend.h"
+#include "devices/null/null_backend.h"
 
 namespace camshaft::devices {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "devices/cpu/cpu_device.h"
+#include "devices/cpu/cpu_backend.h"
 
 #include <sys/sysinfo.h>
 

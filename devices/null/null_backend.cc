@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "devices/null/null_device.h"
+#include "devices/null/null_backend.h"
 
 #include <cstdlib>
 #include <cstring>
