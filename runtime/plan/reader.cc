@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/plan/reader.h"
 
-#include <algorithm>
+#include <stdlib.h>
+
 #include <cstring>
 
 #include "runtime/plan/damage.h"
@@ -51,12 +52,12 @@ base::Result<PlanFile> PlanFile::open(const std::string& path, const ReadOptions
 base::Result<PlanFile> PlanFile::from_bytes(Bytes bytes, const ReadOptions& options,
                                             const std::string& name) {
   PlanFile plan;
-  const size_t size_bytes = base::align_up(std::max<size_t>(bytes.size(), 1), kMaxSectionAlignment);
-  plan.copy_.reset(static_cast<std::byte*>(std::aligned_alloc(kMaxSectionAlignment, size_bytes)));
-  if (plan.copy_ == nullptr) {
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, kMaxSectionAlignment, bytes.size()) != 0) {
     return base::fail(Code::kOutOfMemory, "plan.copy", "no memory for a plan of %zu bytes",
                       bytes.size());
   }
+  plan.copy_.reset(static_cast<std::byte*>(memory));
   if (!bytes.empty()) std::memcpy(plan.copy_.get(), bytes.data(), bytes.size());
   plan.bytes_ = {plan.copy_.get(), bytes.size()};
   CAMSHAFT_TRY(plan.read(name, options));

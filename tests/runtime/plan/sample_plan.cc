@@ -47,7 +47,8 @@ TargetInfo make_target(const std::string& name) {
   const ArgInfo history = {Space::kState, 0, 0, 1024};
   const ArgInfo result = {Space::kOutput, 0, 0, 160};
   target.commands = {make_launch("conv1+relu", 0, {image, weights, features}),
-                     make_launch("fc", 1, {features, history, result}), {}};
+                     make_launch("fc", 1, {features, history, result}),
+                     {}};
   target.commands[2].kind = CommandKind::kCopy;
   target.commands[2].name = "history";
   target.commands[2].args = {features, history};
@@ -89,7 +90,9 @@ PlanContents make_sample() {
   return plan;
 }
 
-std::vector<std::byte> write_sample() { return write_plan(make_sample()).value(); }
+std::vector<std::byte> write_sample() {
+  return write_plan(make_sample()).value();
+}
 
 std::string last_sentence() {
   const std::vector<base::LogLine> lines = base::log_lines_after(base::log_sequence() - 1);

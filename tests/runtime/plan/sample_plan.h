@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A small plan that uses every part of the format: two targets, two commands and a copy each, slices,
-// a state, goldens, sources.
+// A small plan that uses every part of the format: two targets, two commands and a copy each,
+// slices, a state, goldens, sources.
 #pragma once
 
 #include <cstddef>

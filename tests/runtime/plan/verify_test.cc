@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// Every rule of verify.h, broken one at a time in a plan that otherwise keeps them all.
+#include "runtime/plan/verify.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "tests/runtime/plan/sample_plan.h"
+
+namespace camshaft::plan {
+namespace {
+
+struct Change {
+  std::string what;
+  std::string site;  // of the rule that it breaks; empty: none
+  std::function<void(PlanContents&)> apply;
+};
+
+std::optional<Problem> problem_of(const PlanContents& contents) {
+  std::vector<SectionShape> shapes = {{SectionKind::kMetadata, 1000}};
+  for (const SectionContents& section : contents.sections) {
+    shapes.push_back({section.kind, section.bytes.size()});
+  }
+  return find_problem(contents.info, shapes);
+}
+
+void check_changes(const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    INFO(change.what);
+    PlanContents contents = test::make_sample();
+    change.apply(contents);
+    const std::optional<Problem> problem = problem_of(contents);
+    CHECK((problem ? problem->site : std::string()) == change.site);
+    if (problem) CHECK(problem->text.size() > 10);
+    CHECK(write_plan(contents).error().code() ==
+          (problem ? base::Code::kInternal : base::Code::kOk));
+  }
+}
+
+TargetInfo& target(PlanContents& plan) {
+  return plan.info.targets[0];
+}
+CommandInfo& launch(PlanContents& plan) {
+  return plan.info.targets[0].commands[0];
+}
+CommandInfo& copy(PlanContents& plan) {
+  return plan.info.targets[0].commands[2];
+}
+TensorInfo& input(PlanContents& plan) {
+  return plan.info.inputs[0];
+}
+TensorInfo& output(PlanContents& plan) {
+  return plan.info.outputs[0];
+}
+
+TEST_CASE("what keeps the rules is no problem") {
+  check_changes({
+      {"the sample", "", [](PlanContents&) {}},
+      {"an argument up to the end", "",
+       [](PlanContents& p) { launch(p).args[1] = {Space::kWeights, 0, 448, 52}; }},
+      {"an empty argument at the end", "",
+       [](PlanContents& p) { launch(p).args[2] = {Space::kArena, 0, 2048, 0}; }},
+      {"an arena rounded up to a page", "", [](PlanContents& p) { target(p).arena_bytes = 4096; }},
+      {"a scalar output", "",
+       [](PlanContents& p) {
+         p.info.outputs.push_back({"loss", {}, {}, {}, {}});
+         p.info.goldens.clear();
+       }},
+      {"no inputs", "",
+       [](PlanContents& p) {
+         p.info.inputs.clear();
+         p.info.goldens.clear();
+         for (TargetInfo& t : p.info.targets) t.commands[0].args.erase(t.commands[0].args.begin());
+       }},
+      {"a target of copies", "",
+       [](PlanContents& p) {
+         target(p).kernels.clear();
+         target(p).binary_section = 0;
+         target(p).commands.erase(target(p).commands.begin(), target(p).commands.begin() + 2);
+         target(p).entry_points = {{"run", 0, 1}};
+         target(p).arena_blocks.clear();
+       }},
+      {"an entry point without commands", "",
+       [](PlanContents& p) { target(p).entry_points[1] = {"prepare", 3, 0}; }},
+      {"one name for an input, an output and a state", "",
+       [](PlanContents& p) { input(p).name = output(p).name = target(p).states[0].name = "x"; }},
+      {"two commands of one name", "",
+       [](PlanContents& p) { target(p).commands[1].name = launch(p).name; }},
+      {"names in another script", "", [](PlanContents& p) { input(p).name = "画像"; }},
+      {"copies between two places of the arena", "",
+       [](PlanContents& p) {
+         copy(p).args = {{Space::kArena, 0, 1024, 512}, {Space::kArena, 0, 1536, 512}};
+       }},
+  });
+}
+
+TEST_CASE("rules of names and texts") {
+  check_changes({
+      {"model name", "plan.text", [](PlanContents& p) { p.info.model_name = "a\nb"; }},
+      {"producer", "plan.text", [](PlanContents& p) { p.info.producer = "\x1b[2J"; }},
+      {"digest", "plan.text", [](PlanContents& p) { p.info.model_digest = std::string(1, '\0'); }},
+      {"input without name", "plan.text", [](PlanContents& p) { input(p).name.clear(); }},
+      {"output without name", "plan.text", [](PlanContents& p) { output(p).name.clear(); }},
+      {"input name", "plan.text", [](PlanContents& p) { input(p).name = "a\x7f"; }},
+      {"unit", "plan.text", [](PlanContents& p) { input(p).unit = "\t"; }},
+      {"slice name", "plan.text", [](PlanContents& p) { output(p).slices[0].name = ""; }},
+      {"slice unit", "plan.text", [](PlanContents& p) { output(p).slices[0].unit = "\r"; }},
+      {"target name", "plan.text", [](PlanContents& p) { target(p).target = ""; }},
+      {"device", "plan.text", [](PlanContents& p) { target(p).device = ""; }},
+      {"arch", "plan.text", [](PlanContents& p) { target(p).arch = "\n"; }},
+      {"feature", "plan.text", [](PlanContents& p) { target(p).features[1] = ""; }},
+      {"toolchain", "plan.text", [](PlanContents& p) { target(p).toolchain = "\n"; }},
+      {"binary format", "plan.text", [](PlanContents& p) { target(p).binary_format = "\n"; }},
+      {"symbol", "plan.text", [](PlanContents& p) { target(p).kernels[1].symbol = ""; }},
+      {"strategy", "plan.text", [](PlanContents& p) { target(p).kernels[1].strategy = "\n"; }},
+      {"command name", "plan.text", [](PlanContents& p) { launch(p).name = "\n"; }},
+      {"description", "plan.text", [](PlanContents& p) { launch(p).description = "\n"; }},
+      {"entry point", "plan.text", [](PlanContents& p) { target(p).entry_points[1].name = ""; }},
+      {"block", "plan.text", [](PlanContents& p) { target(p).arena_blocks[0].name = "\n"; }},
+      {"state", "plan.text", [](PlanContents& p) { target(p).states[0].name = ""; }},
+      {"two inputs", "plan.name", [](PlanContents& p) { p.info.inputs.push_back(input(p)); }},
+      {"two outputs", "plan.name", [](PlanContents& p) { p.info.outputs.push_back(output(p)); }},
+      {"two slices", "plan.name",
+       [](PlanContents& p) { output(p).slices[1].name = output(p).slices[0].name; }},
+      {"two targets", "plan.name",
+       [](PlanContents& p) { p.info.targets[1].target = target(p).target; }},
+      {"two entry points", "plan.name",
+       [](PlanContents& p) { target(p).entry_points[1].name = "run"; }},
+      {"two states", "plan.name",
+       [](PlanContents& p) { target(p).states.push_back(target(p).states[0]); }},
+      {"two goldens", "plan.name",
+       [](PlanContents& p) { p.info.goldens.push_back(p.info.goldens[0]); }},
+  });
+}
+
+TEST_CASE("rules of inputs and outputs") {
+  check_changes({
+      {"dtype", "plan.dtype", [](PlanContents& p) { input(p).dtype = static_cast<DType>(13); }},
+      {"dtype", "plan.dtype", [](PlanContents& p) { output(p).dtype = static_cast<DType>(255); }},
+      {"extent 0", "plan.shape", [](PlanContents& p) { input(p).shape[1] = 0; }},
+      {"extent -1", "plan.shape", [](PlanContents& p) { input(p).shape[1] = -1; }},
+      {"product overflows", "plan.shape",
+       [](PlanContents& p) { input(p).shape = {1ll << 32, 1ll << 32, 4}; }},
+      {"product times dtype is too large", "plan.shape",
+       [](PlanContents& p) { input(p).shape = {1ll << 39}; }},
+      {"rank", "plan.shape", [](PlanContents& p) { input(p).shape.resize(33, 1); }},
+      {"slice too long", "plan.slice", [](PlanContents& p) { output(p).slices[0].shape = {41}; }},
+      {"slice too far", "plan.slice", [](PlanContents& p) { output(p).slices[1].offset = 39; }},
+      {"slice offset", "plan.slice",
+       [](PlanContents& p) { output(p).slices[1].offset = ~uint64_t{0}; }},
+      {"slice shape", "plan.slice",
+       [](PlanContents& p) { output(p).slices[0].shape = {1ll << 62, 1ll << 62}; }},
+      {"slice of an input", "plan.slice",
+       [](PlanContents& p) { input(p).slices = output(p).slices; }},
+  });
+}
+
+TEST_CASE("rules of targets") {
+  check_changes({
+      {"no target", "plan.targets",
+       [](PlanContents& p) {
+         p.info.targets.clear();
+         p.info.goldens.clear();
+       }},
+      {"no binary", "plan.section_index", [](PlanContents& p) { target(p).binary_section = 0; }},
+      {"binary far off", "plan.section_index",
+       [](PlanContents& p) { target(p).binary_section = 8; }},
+      {"binary is a source", "plan.section_index",
+       [](PlanContents& p) { target(p).binary_section = target(p).source_section; }},
+      {"weights are a binary", "plan.section_index",
+       [](PlanContents& p) { target(p).weights_section = target(p).binary_section; }},
+      {"source far off", "plan.section_index",
+       [](PlanContents& p) { target(p).source_section = ~0u; }},
+      {"no threads", "plan.threads", [](PlanContents& p) { target(p).threads = 0; }},
+      {"threads", "plan.threads", [](PlanContents& p) { target(p).threads = 5000; }},
+      {"arena", "plan.arena", [](PlanContents& p) { target(p).arena_bytes = 1ull << 41; }},
+      {"arena that nobody uses", "plan.arena",
+       [](PlanContents& p) { target(p).arena_bytes = 4096 + 2048; }},
+      {"lower bound", "plan.arena",
+       [](PlanContents& p) { target(p).arena_lower_bound_bytes = 2049; }},
+      {"state of no bytes", "plan.state",
+       [](PlanContents& p) { target(p).states[0].size_bytes = 0; }},
+      {"state", "plan.state", [](PlanContents& p) { target(p).states[0].size_bytes = 1ull << 41; }},
+      {"no run", "plan.entry_point",
+       [](PlanContents& p) { target(p).entry_points[0].name = "go"; }},
+      {"entry point too long", "plan.entry_point",
+       [](PlanContents& p) { target(p).entry_points[0].command_count = 4; }},
+      {"entry point wraps", "plan.entry_point",
+       [](PlanContents& p) { target(p).entry_points[1] = {"prepare", ~0u, 2}; }},
+      {"block outside", "plan.arena_block",
+       [](PlanContents& p) { target(p).arena_blocks[0].size_bytes = 1025; }},
+      {"block wraps", "plan.arena_block",
+       [](PlanContents& p) { target(p).arena_blocks[0].offset_bytes = ~uint64_t{0}; }},
+      {"block dies late", "plan.arena_block",
+       [](PlanContents& p) { target(p).arena_blocks[0].last_command = 3; }},
+      {"block dies early", "plan.arena_block",
+       [](PlanContents& p) {
+         target(p).arena_blocks[0].first_command = 2;
+         target(p).arena_blocks[0].last_command = 1;
+       }},
+  });
+}
+
+TEST_CASE("rules of commands") {
+  check_changes({
+      {"kind", "plan.command",
+       [](PlanContents& p) { launch(p).kind = static_cast<CommandKind>(2); }},
+      {"kernel", "plan.kernel_index", [](PlanContents& p) { launch(p).kernel = 2; }},
+      {"no grid", "plan.grid", [](PlanContents& p) { launch(p).grid[2] = 0; }},
+      {"no group", "plan.grid", [](PlanContents& p) { launch(p).group[0] = 0; }},
+      {"huge grid", "plan.grid",
+       [](PlanContents& p) {
+         for (uint32_t& extent : launch(p).grid) extent = ~0u;
+       }},
+      {"no parts", "plan.parts", [](PlanContents& p) { launch(p).parts = 0; }},
+      {"more parts than threads", "plan.parts", [](PlanContents& p) { launch(p).parts = 3; }},
+      {"space", "plan.arg",
+       [](PlanContents& p) { launch(p).args[0].space = static_cast<Space>(5); }},
+      {"input", "plan.arg", [](PlanContents& p) { launch(p).args[0].index = 1; }},
+      {"output", "plan.arg", [](PlanContents& p) { target(p).commands[1].args[2].index = 1; }},
+      {"state", "plan.arg", [](PlanContents& p) { target(p).commands[1].args[1].index = 1; }},
+      {"weights index", "plan.arg", [](PlanContents& p) { launch(p).args[1].index = 1; }},
+      {"arena index", "plan.arg", [](PlanContents& p) { launch(p).args[2].index = 1; }},
+      {"input too long", "plan.arg", [](PlanContents& p) { launch(p).args[0].size_bytes = 769; }},
+      {"weights too far", "plan.arg",
+       [](PlanContents& p) { launch(p).args[1].offset_bytes = 128; }},
+      {"weights that are none", "plan.arg", [](PlanContents& p) { target(p).weights_section = 0; }},
+      {"arena wraps", "plan.arg",
+       [](PlanContents& p) { launch(p).args[2].offset_bytes = ~uint64_t{63}; }},
+      {"unaligned", "plan.arg", [](PlanContents& p) { launch(p).args[1].offset_bytes = 32; }},
+      {"copy of one", "plan.copy", [](PlanContents& p) { copy(p).args.pop_back(); }},
+      {"copy of three", "plan.copy",
+       [](PlanContents& p) { copy(p).args.push_back(copy(p).args[0]); }},
+      {"copy with a kernel", "plan.copy", [](PlanContents& p) { copy(p).kernel = 1; }},
+      {"copy of two sizes", "plan.copy", [](PlanContents& p) { copy(p).args[0].size_bytes = 512; }},
+      {"copy into an input", "plan.copy",
+       [](PlanContents& p) {
+         copy(p).args = {{Space::kArena, 0, 1024, 512}, {Space::kInput, 0, 0, 512}};
+       }},
+      {"copy into the weights", "plan.copy",
+       [](PlanContents& p) {
+         copy(p).args = {{Space::kArena, 0, 1024, 256}, {Space::kWeights, 0, 0, 256}};
+       }},
+      {"copy onto itself", "plan.copy",
+       [](PlanContents& p) {
+         copy(p).args = {{Space::kArena, 0, 1024, 512}, {Space::kArena, 0, 1472, 512}};
+       }},
+  });
+}
+
+TEST_CASE("rules of goldens") {
+  check_changes({
+      {"no such target", "plan.golden", [](PlanContents& p) { p.info.goldens[0].target = "x"; }},
+      {"no inputs", "plan.section_index",
+       [](PlanContents& p) { p.info.goldens[0].inputs_section = 0; }},
+      {"outputs are inputs", "plan.section_index",
+       [](PlanContents& p) {
+         p.info.goldens[0].outputs_section = p.info.goldens[0].inputs_section;
+       }},
+      {"inputs too short", "plan.golden", [](PlanContents& p) { p.sections[5].bytes.resize(704); }},
+      {"outputs not padded", "plan.golden",
+       [](PlanContents& p) { p.sections[6].bytes.resize(160); }},
+  });
+}
+
+}  // namespace
+}  // namespace camshaft::plan
