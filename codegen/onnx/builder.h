@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Builds the graph that a model becomes: checks every operation, computes small constants at once,
+// and adds constants to the graph only when an operation that stays needs them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "codegen/ir/graph.h"
+#include "codegen/onnx/value.h"
+
+namespace camshaft::onnx {
+
+// Not for several threads. Values point to it, so it neither copies nor moves.
+class Builder {
+ public:
+  // Operations whose operands and result have at most so many elements are computed at once.
+  static constexpr int64_t kFoldElements = 1 << 14;
+  // Data that a formula may make (index tables and the like) in one literal, and in all of them. A
+  // model of a few bytes could ask for terabytes.
+  static constexpr int64_t kMadeElements = 1 << 24;
+  static constexpr int64_t kAllMadeElements = 1 << 27;
+
+  explicit Builder(ir::Graph* graph) : graph_(graph) {}
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  // The name that new graph nodes get.
+  void set_node_name(std::string_view name) { node_name_ = name; }
+
+  Value input(std::string_view name, TensorType type);
+  // A value of that type without a meaning, so that reading can go on after an error.
+  Value placeholder(TensorType type);
+  Value constant(std::shared_ptr<const ir::Literal> literal, std::string_view name = "");
+  Value constant(ir::Literal literal) {
+    return constant(std::make_shared<const ir::Literal>(std::move(literal)));
+  }
+  // One element, with `rank` axes.
+  Value scalar(DType dtype, double value, int rank = 0);
+  Value splat(const TensorType& type, double value);
+  Value vector(DType dtype, const std::vector<double>& values);
+  Value ints(const Shape& values);  // i64[n]
+  Value iota(int64_t count);        // i64[count]: 0, 1, ...
+  Value add(ir::Op op, const std::vector<Value>& operands, ir::Attrs attrs = {});
+
+  // Whether a formula may make so many elements; tells failure if not.
+  bool may_make(int64_t elements);
+
+  // The graph node of a value; adds it if the value was only known so far.
+  ir::NodeId node(Value value);
+
+  // Records why the formula in work can't be; the first sentence counts.
+  Value fail(std::string sentence);
+  bool failed() const { return !failure_.empty(); }
+  std::string take_failure();
+
+  const TensorType& type(int index) const { return entries_[static_cast<size_t>(index)].type; }
+  const std::shared_ptr<const ir::Literal>& literal(int index) const {
+    return entries_[static_cast<size_t>(index)].literal;
+  }
+
+ private:
+  // A value: a graph node, known data, or both. The node of a known Broadcast is made of its
+  // operand, so that weights do not grow.
+  struct Entry {
+    TensorType type;
+    ir::NodeId node = ir::kNoNode;
+    std::shared_ptr<const ir::Literal> literal = nullptr;
+    int broadcast_of = -1;
+    std::string name = {};
+  };
+  Value append(Entry entry);
+  std::shared_ptr<const ir::Literal> fold(ir::Op op, const std::vector<Value>& operands,
+                                          const ir::Attrs& attrs, const TensorType& type) const;
+
+  ir::Graph* graph_;
+  std::deque<Entry> entries_;  // a deque: types and literals stay where they are
+  std::map<std::tuple<DType, uint64_t, int>, int> scalars_;  // dtype, bits, rank -> entry
+  int64_t made_elements_ = 0;
+  std::string node_name_;
+  std::string failure_;
+};
+
+}  // namespace camshaft::onnx

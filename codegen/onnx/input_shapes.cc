@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/onnx/input_shapes.h"
+
+#include <charconv>
+#include <set>
+
+#include "codegen/onnx/format.h"
+#include "codegen/onnx/tensor_proto.h"
+#include "codegen/onnx/value.h"
+
+namespace camshaft::onnx {
+namespace {
+
+using ::onnx::TypeProto;
+using ::onnx::ValueInfoProto;
+using Dimension = ::onnx::TensorShapeProto::Dimension;
+
+// Some exporters write -1 for a free dimension.
+bool is_fixed(const Dimension& dimension) {
+  return dimension.has_dim_value() && dimension.dim_value() >= 0;
+}
+
+// "Nx3x?x?"
+std::string declared_text(const ValueInfoProto& input) {
+  std::string text;
+  for (const Dimension& dimension : input.type().tensor_type().shape().dim()) {
+    if (!text.empty()) text += 'x';
+    text += is_fixed(dimension) ? std::to_string(dimension.dim_value())
+            : dimension.has_dim_param() && !dimension.dim_param().empty()
+                ? printable(dimension.dim_param())
+                : "?";
+  }
+  return text;
+}
+
+// What a type is called that isn't a tensor.
+const char* kind_name(const TypeProto& type) {
+  switch (type.value_case()) {
+    case TypeProto::kTensorType:
+      return "tensor";
+    case TypeProto::kSequenceType:
+      return "sequence";
+    case TypeProto::kMapType:
+      return "map";
+    case TypeProto::kOptionalType:
+      return "optional";
+    case TypeProto::kSparseTensorType:
+      return "sparse tensor";
+    case TypeProto::VALUE_NOT_SET:
+      break;
+  }
+  return "value without a type";
+}
+
+std::string joined(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+DeclaredShapes::DeclaredShapes(const std::vector<const ValueInfoProto*>& inputs,
+                               const ReaderOptions& options, std::vector<Problem>* problems) {
+  std::set<std::string> names;
+  std::set<std::string> free;
+  for (const ValueInfoProto* input : inputs) {
+    names.insert(input->name());
+    for (const Dimension& dimension : input->type().tensor_type().shape().dim()) {
+      if (!dimension.dim_param().empty()) free.insert(dimension.dim_param());
+    }
+  }
+  for (const auto& [name, shape] : options.shapes) {
+    if (names.contains(name)) {
+      given_[name] = shape;
+    } else if (free.contains(name) && shape.size() == 1) {
+      dimensions_[name] = shape[0];
+    } else {
+      problems->push_back(
+          {base::Code::kInvalidArgument, "", "",
+           format_text("--shape %s=...: no input has that name (inputs: %s), and no free dimension "
+                       "that takes one number (free dimensions: %s)",
+                       printable(name).c_str(), joined(names).c_str(), joined(free).c_str())});
+    }
+  }
+  for (const ValueInfoProto* input : inputs) {
+    const auto shape = given_.find(input->name());
+    if (shape != given_.end()) bind(*input, shape->second, problems);
+  }
+}
+
+// Dimensions that share a name with one of a given shape need no option of their own.
+void DeclaredShapes::bind(const ValueInfoProto& input, const ir::Shape& shape,
+                          std::vector<Problem>* problems) {
+  if (!input.type().tensor_type().has_shape()) return;
+  const auto& declared = input.type().tensor_type().shape();
+  bool fits = declared.dim_size() == static_cast<int>(shape.size());
+  for (int i = 0; fits && i < declared.dim_size(); ++i) {
+    const int64_t given = shape[static_cast<size_t>(i)];
+    fits = !is_fixed(declared.dim(i)) || declared.dim(i).dim_value() == given;
+    if (!declared.dim(i).dim_param().empty()) {
+      dimensions_.emplace(declared.dim(i).dim_param(), given);
+    }
+  }
+  if (fits) return;
+  problems->push_back({base::Code::kInvalidArgument, input.name(), "",
+                       format_text("--shape gives %s, the model declares %s",
+                                   shape_text(shape).c_str(), declared_text(input).c_str())});
+}
+
+std::optional<int64_t> DeclaredShapes::extent(const Dimension& dimension) const {
+  if (is_fixed(dimension)) return dimension.dim_value();
+  const auto bound = dimensions_.find(dimension.dim_param());
+  return bound == dimensions_.end() ? std::nullopt : std::optional(bound->second);
+}
+
+std::optional<ir::TensorType> DeclaredShapes::known_type(const ValueInfoProto& value) const {
+  const auto& tensor = value.type().tensor_type();
+  const std::optional<ir::DType> dtype = to_dtype(tensor.elem_type());
+  const auto given = given_.find(value.name());
+  if (!dtype) return std::nullopt;
+  if (given != given_.end()) return ir::TensorType{*dtype, given->second};
+  if (!tensor.has_shape()) return std::nullopt;
+  ir::TensorType type{*dtype, {}};
+  for (const Dimension& dimension : tensor.shape().dim()) {
+    const std::optional<int64_t> known = extent(dimension);
+    if (!known) return std::nullopt;
+    type.shape.push_back(*known);
+  }
+  return type;
+}
+
+std::optional<ir::TensorType> DeclaredShapes::input_type(const ValueInfoProto& input,
+                                                         std::vector<Problem>* problems) const {
+  const auto tell = [&](base::Code code, std::string sentence) {
+    problems->push_back({code, input.name(), "", std::move(sentence)});
+  };
+  if (input.type().value_case() != TypeProto::kTensorType) {
+    tell(base::Code::kUnsupported,
+         format_text("is a %s; only tensors are supported", kind_name(input.type())));
+    return std::nullopt;
+  }
+  const int elem_type = input.type().tensor_type().elem_type();
+  if (!to_dtype(elem_type)) {
+    tell(base::Code::kUnsupported,
+         "element type " + data_type_name(elem_type) + " is not supported");
+    return std::nullopt;
+  }
+  std::optional<ir::TensorType> type = known_type(input);
+  const std::string name = printable(input.name());
+  if (!type && !input.type().tensor_type().has_shape()) {
+    tell(base::Code::kInvalidArgument,
+         format_text("has no shape in the model: give one, such as --shape %s=1x3x224x224",
+                     name.c_str()));
+  } else if (!type) {
+    const std::string shape = declared_text(input);
+    tell(base::Code::kInvalidArgument,
+         format_text("its shape %s has free dimensions: give --shape %s=%s with numbers in their "
+                     "place",
+                     shape.c_str(), name.c_str(), shape.c_str()));
+  } else if (!ir::infer_type(ir::Op::kEqual, {*type, *type}, {})) {
+    tell(base::Code::kInvalidArgument,
+         format_text("%s is negative or too large", to_string(*type).c_str()));
+    return std::nullopt;
+  }
+  return type;
+}
+
+base::Status add_shape_option(std::string_view text, ReaderOptions* options) {
+  const size_t equals = text.rfind('=');
+  ir::Shape shape;
+  const char* at = text.data() + (equals == text.npos ? text.size() : equals + 1);
+  const char* const end = text.data() + text.size();
+  bool is_good = equals != text.npos && equals > 0;
+  while (is_good && at != end) {
+    int64_t extent = 0;
+    const auto [stop, error] = std::from_chars(at, end, extent);
+    is_good = error == std::errc() && extent >= 0 && (stop == end || *stop == 'x') &&
+              (stop == end || stop + 1 != end);
+    at = stop == end ? end : stop + 1;
+    shape.push_back(extent);
+  }
+  if (!is_good) {
+    return base::fail(base::Code::kInvalidArgument, "onnx.shape_option",
+                      "--shape %.*s: write NAME=1x3x224x224 for an input, NAME=1 for a free "
+                      "dimension",
+                      static_cast<int>(text.size()), text.data());
+  }
+  const auto [place, is_new] = options->shapes.emplace(std::string(text.substr(0, equals)), shape);
+  if (is_new || place->second == shape) return base::ok();
+  return base::fail(base::Code::kInvalidArgument, "onnx.shape_option",
+                    "--shape %.*s: another shape was given before", static_cast<int>(equals),
+                    text.data());
+}
+
+}  // namespace camshaft::onnx

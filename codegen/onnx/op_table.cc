@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/onnx/op_table.h"
+
+namespace camshaft::onnx {
+
+const OpRow* find_op(std::string_view name) {
+  constexpr OpFamily (*kFamilies[])() = {
+      arithmetic_ops, math_ops,   activation_ops, constant_ops, movement_ops,      indexing_ops,
+      window_ops,     resize_ops, matrix_ops,     reduce_ops,   normalization_ops, quantization_ops,
+  };
+  for (const auto family : kFamilies) {
+    for (const OpRow& row : family()) {
+      if (name == row.name) return &row;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace camshaft::onnx

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// The ONNX operators that can be read: a table for each family, in the file of its functions. A new
+// operator is a function and a row there.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "codegen/onnx/node_reader.h"
+#include "codegen/onnx/value.h"
+
+namespace camshaft::onnx {
+
+// The opsets of the default domain. The functions know all changes up to the newest; a model of a
+// later one is read as of that, with a notice.
+inline constexpr int kOldestOpset = 7;
+inline constexpr int kNewestOpset = 28;
+
+// Adds what a node means to the graph and returns its first output; further ones go through
+// set_output(). Whatever changed between opsets is handled inside.
+using OpFunction = Value (*)(NodeReader& node);
+
+inline constexpr int kAnyCount = 1 << 30;
+
+struct OpRow {
+  const char* name;
+  int since;       // the first opset that has it, or kOldestOpset
+  int min_inputs;  // the first so many must be given
+  int max_inputs;
+  OpFunction function;
+};
+
+using OpFamily = std::span<const OpRow>;
+OpFamily arithmetic_ops();
+OpFamily math_ops();
+OpFamily activation_ops();
+OpFamily constant_ops();
+OpFamily movement_ops();
+OpFamily indexing_ops();
+OpFamily window_ops();
+OpFamily resize_ops();
+OpFamily matrix_ops();
+OpFamily reduce_ops();
+OpFamily normalization_ops();
+OpFamily quantization_ops();
+
+// The row of an operator of the default domain, or null.
+const OpRow* find_op(std::string_view name);
+
+}  // namespace camshaft::onnx

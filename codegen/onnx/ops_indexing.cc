@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+// Operators that choose elements: by ranges, by borders, by indices, by position.
+#include <algorithm>
+#include <utility>
+
+#include "codegen/onnx/op_table.h"
+#include "runtime/base/bytes.h"
+
+namespace camshaft::onnx {
+namespace {
+
+// What Slice is told about an axis.
+struct Range {
+  int64_t start;
+  int64_t end;
+  int64_t step;
+};
+
+// As Python slices: negative positions count from the end, and all are clamped.
+Value slice_range(NodeReader& node, Value x, int axis, Range range) {
+  const int64_t extent = x.dim(axis);
+  const bool back = range.step < 0;
+  if (range.step == 0) return node.invalid("step 0 on axis %d", axis);
+  const auto place = [&](int64_t position) {
+    return std::clamp(position < 0 ? position + extent : position, back ? int64_t{-1} : int64_t{0},
+                      back ? extent - 1 : extent);
+  };
+  const int64_t start = place(range.start);
+  const int64_t distance = back ? start - place(range.end) : place(range.end) - start;
+  if (distance <= 0) return slice_axis(x, axis, 0, 0);
+  // One step beyond the axis takes one element, whatever its size; this bounds the arithmetic.
+  const int64_t step = std::clamp(range.step, -extent, extent);
+  const int64_t size = back ? -step : step;
+  return slice_axis(x, axis, start, (distance - 1) / size + 1, step);
+}
+
+// One of Slice's lists: an attribute up to opset 9, then an input.
+std::optional<Shape> slice_list(NodeReader& node, int i, const char* name) {
+  if (node.opset() < 10) return node.ints_attr(name);
+  return node.input(i) ? node.known_ints(i, name) : std::nullopt;
+}
+
+Value read_slice(NodeReader& node) {
+  Value x = node.input(0);
+  const std::optional<Shape> starts = slice_list(node, 1, "starts");
+  const std::optional<Shape> ends = slice_list(node, 2, "ends");
+  std::optional<Shape> axes = slice_list(node, 3, "axes");
+  std::optional<Shape> steps = node.opset() < 10 ? std::nullopt : slice_list(node, 4, "steps");
+  if (!starts || !ends) return node.corrupt("starts or ends are missing");
+  if ((node.input(3) && !axes) || (node.input(4) && !steps)) return {};
+  const size_t count = starts->size();
+  if (!axes) {
+    axes = Shape();
+    for (size_t i = 0; i < count; ++i) axes->push_back(static_cast<int64_t>(i));
+  }
+  if (!steps) steps = Shape(count, 1);
+  if (ends->size() != count || axes->size() != count || steps->size() != count) {
+    return node.invalid("starts, ends, axes and steps differ in length");
+  }
+  if (!node.axes(*axes, x.rank())) return {};
+  for (size_t i = 0; i < count && x; ++i) {
+    const int axis = node.axis((*axes)[i], x.rank());
+    x = slice_range(node, x, axis, {(*starts)[i], (*ends)[i], (*steps)[i]});
+  }
+  return x;
+}
+
+// Borders of one axis by gathering, for amounts that exceed what one reflection or lap gives.
+Value pad_by_index(NodeReader& node, Value x, int axis, int64_t before, int64_t after,
+                   bool reflect) {
+  const int64_t extent = x.dim(axis);
+  if (extent == 0) return node.invalid("can't pad the empty axis %d from itself", axis);
+  const int64_t total = before + extent + after;
+  if (!node.builder().may_make(total)) return {};
+  const int64_t period = reflect ? std::max<int64_t>(2 * (extent - 1), 1) : extent;
+  Shape indices(static_cast<size_t>(total));
+  for (int64_t i = 0; i < total; ++i) {
+    const int64_t place = ((i - before) % period + period) % period;
+    indices[static_cast<size_t>(i)] = place < extent ? place : period - place;
+  }
+  return gather(x, node.builder().ints(indices), axis);
+}
+
+Value pad_reflected(NodeReader& node, Value x, ir::PadAttrs attrs) {
+  const bool reflect = attrs.mode == ir::PadMode::kReflect;
+  for (int axis = 0; axis < x.rank() && x; ++axis) {
+    const auto i = static_cast<size_t>(axis);
+    const int64_t once = reflect ? x.dim(axis) - 1 : x.dim(axis);
+    if (std::max(attrs.before[i], attrs.after[i]) <= once) continue;
+    x = pad_by_index(node, x, axis, attrs.before[i], attrs.after[i], reflect);
+    attrs.before[i] = attrs.after[i] = 0;
+  }
+  return pad(x, std::move(attrs));
+}
+
+// A border whose value is computed at run time: where the padded mask is false.
+Value pad_with(Value x, const ir::PadAttrs& attrs, Value value) {
+  const Value inside = x.builder()->splat({DType::kBool, x.shape()}, 1);
+  return select(pad(inside, attrs), pad(x, attrs), reshape(value, {}));
+}
+
+// Pad's amounts on each axis of x: all begins, then all ends. Negative ones crop.
+std::optional<Shape> pad_amounts(NodeReader& node) {
+  const int rank = node.input(0).rank();
+  std::optional<Shape> given = node.opset() < 11 ? node.ints_attr("pads")
+                                                 : node.known_ints(1, "pads");
+  if (!given) {
+    if (node.opset() < 11) node.corrupt("attribute 'pads' is missing");
+    return std::nullopt;
+  }
+  std::optional<Shape> axes = node.input(3) ? node.known_ints(3, "axes") : Shape();
+  if (!axes || !node.axes(*axes, rank)) return std::nullopt;
+  for (int i = 0; i < rank && !node.input(3); ++i) axes->push_back(i);
+  Shape amounts(2 * static_cast<size_t>(rank), 0);
+  bool fits = given->size() == 2 * axes->size();
+  for (size_t i = 0; fits && i < given->size(); ++i) {
+    const int axis = node.axis((*axes)[i % axes->size()], rank);
+    const bool is_end = i >= axes->size();
+    fits = std::abs((*given)[i] / 2) < (int64_t{1} << 46);
+    amounts[static_cast<size_t>(axis + (is_end ? rank : 0))] = (*given)[i];
+  }
+  if (fits) return amounts;
+  node.invalid("pads need a begin and an end for each axis, of a sane size");
+  return std::nullopt;
+}
+
+// Takes away what negative amounts crop, and sets them to 0.
+Value crop(NodeReader& node, Value x, Shape* before, Shape* after) {
+  for (int axis = 0; axis < x.rank() && x; ++axis) {
+    int64_t& begin = (*before)[static_cast<size_t>(axis)];
+    int64_t& end = (*after)[static_cast<size_t>(axis)];
+    const int64_t start = std::max<int64_t>(-begin, 0);
+    const int64_t extent = x.dim(axis) - start - std::max<int64_t>(-end, 0);
+    if (extent < 0) return node.invalid("pads crop more than axis %d has", axis);
+    x = slice_axis(x, axis, start, extent);
+    begin = std::max<int64_t>(begin, 0);
+    end = std::max<int64_t>(end, 0);
+  }
+  return x;
+}
+
+std::optional<ir::PadMode> pad_mode(NodeReader& node) {
+  const std::string mode = node.string_attr("mode", "constant");
+  if (mode == "constant") return ir::PadMode::kConstant;
+  if (mode == "reflect") return ir::PadMode::kReflect;
+  if (mode == "edge") return ir::PadMode::kEdge;
+  if (mode == "wrap") return ir::PadMode::kWrap;
+  node.unsupported("mode must be constant, reflect, edge or wrap");
+  return std::nullopt;
+}
+
+Value read_pad(NodeReader& node) {
+  const std::optional<ir::PadMode> mode = pad_mode(node);
+  const double old_value = node.opset() < 11 ? node.float_attr("value", 0) : 0;
+  const std::optional<Shape> amounts = pad_amounts(node);
+  if (!mode || !amounts) return {};
+  const auto rank = static_cast<int64_t>(amounts->size() / 2);
+  ir::PadAttrs attrs{{amounts->begin(), amounts->begin() + rank},
+                     {amounts->begin() + rank, amounts->end()},
+                     *mode,
+                     old_value};
+  const Value x = crop(node, node.input(0), &attrs.before, &attrs.after);
+  if (!x) return {};
+  if (*mode == ir::PadMode::kReflect || *mode == ir::PadMode::kWrap) {
+    return pad_reflected(node, x, std::move(attrs));
+  }
+  const Value value = node.opset() < 11 ? Value() : node.input(2);
+  if (!value || *mode == ir::PadMode::kEdge) return pad(x, std::move(attrs));
+  if (value.elements() != 1) return node.invalid("constant_value must be a scalar");
+  if (value.literal() == nullptr) return pad_with(x, attrs, value);
+  attrs.value = value.known_doubles()->front();
+  return pad(x, std::move(attrs));
+}
+
+Value read_center_crop_pad(NodeReader& node) {
+  Value x = node.input(0);
+  const std::optional<Shape> target = node.known_ints(1, "shape");
+  std::optional<Shape> axes = node.ints_attr("axes");
+  if (!target) return {};
+  if (!axes) {
+    axes = Shape();
+    for (int i = 0; i < x.rank(); ++i) axes->push_back(i);
+  }
+  if (axes->size() != target->size() || !node.axes(*axes, x.rank())) {
+    return node.invalid("needs one extent for each axis");
+  }
+  ir::PadAttrs attrs{Shape(x.shape().size(), 0), Shape(x.shape().size(), 0)};
+  for (size_t i = 0; i < axes->size() && x; ++i) {
+    const int axis = node.axis((*axes)[i], x.rank());
+    const int64_t wanted = (*target)[i];
+    const int64_t extent = x.dim(axis);
+    if (wanted < 0) return node.invalid("the extents must not be negative");
+    if (wanted < extent) {
+      x = slice_axis(x, axis, (extent - wanted) / 2, wanted);
+    } else {
+      attrs.before[static_cast<size_t>(axis)] = (wanted - extent) / 2;
+      attrs.after[static_cast<size_t>(axis)] = wanted - extent - (wanted - extent) / 2;
+    }
+  }
+  return pad(x, std::move(attrs));
+}
+
+// Positions along one axis of a tensor of `rank` axes.
+Value positions(NodeReader& node, int64_t extent, int axis, int rank) {
+  return place_axes(node.builder().iota(extent), {axis}, rank);
+}
+
+// Indices in [0, extent) from ones that may count from the end.
+Value wrapped(Value indices, int64_t extent) {
+  const Value wide = cast(indices, DType::kInt64);
+  return select(less(wide, 0.0), wide + static_cast<double>(extent), wide);
+}
+
+Value read_gather(NodeReader& node) {
+  const Value data = node.input(0);
+  if (data.rank() == 0) return node.invalid("can't gather from a scalar");
+  return gather(data, node.input(1), node.axis(node.int_attr("axis", 0), data.rank()));
+}
+
+// Gathers from the flattened data: each index becomes the number of its element.
+Value read_gather_elements(NodeReader& node) {
+  const Value data = node.input(0);
+  const Value indices = node.input(1);
+  const int axis = node.axis(node.int_attr("axis", 0), data.rank());
+  if (data.rank() == 0 || indices.rank() != data.rank()) {
+    return node.invalid("data and indices must be of one rank");
+  }
+  Value place = wrapped(indices, data.dim(axis));
+  double stride = 1;
+  Value number;
+  for (int i = data.rank() - 1; i >= 0; --i) {
+    if (i != axis && indices.dim(i) > data.dim(i)) {
+      return node.invalid("indices exceed data on axis %d", i);
+    }
+    const Value at = i == axis ? place : positions(node, indices.dim(i), i, data.rank());
+    number = number ? number + at * stride : at * stride;
+    stride *= static_cast<double>(data.dim(i));
+  }
+  return gather(reshape(data, {data.elements()}), broadcast_to(number, indices.shape()), 0);
+}
+
+// The last axis of indices holds the first coordinates after the batch axes.
+Value read_gather_nd(NodeReader& node) {
+  const Value data = node.input(0);
+  const Value indices = node.input(1);
+  const int64_t batch = node.int_attr("batch_dims", 0);
+  const int64_t depth = indices.dim(-1);
+  if (batch < 0 || batch >= indices.rank() || depth < 1 || batch + depth > data.rank() ||
+      !std::equal(data.shape().begin(), data.shape().begin() + batch, indices.shape().begin())) {
+    return node.invalid("data, indices and batch_dims don't fit");
+  }
+  const auto coordinates = static_cast<int>(batch + depth);
+  const int rank = indices.rank() - 1;
+  Value number;
+  int64_t stride = 1;
+  for (int i = coordinates - 1; i >= 0; --i) {
+    const auto column = static_cast<int64_t>(i) - batch;
+    const Value at =
+        column < 0 ? positions(node, data.dim(i), i, rank)
+                   : wrapped(drop_axes(slice_axis(indices, rank, column, 1), {rank}), data.dim(i));
+    const Value part = at * static_cast<double>(stride);
+    number = number ? number + part : part;
+    stride *= data.dim(i);
+  }
+  Shape flat = {stride};
+  flat.insert(flat.end(), data.shape().begin() + coordinates, data.shape().end());
+  const Shape result(indices.shape().begin(), indices.shape().end() - 1);
+  return gather(reshape(data, std::move(flat)), broadcast_to(number, result), 0);
+}
+
+Value read_one_hot(NodeReader& node) {
+  const Value indices = cast(node.input(0), DType::kInt64);
+  const Value values = node.input(2);
+  const std::optional<double> depth = node.known_scalar(1, "depth");
+  if (!depth) return {};
+  if (values.rank() != 1 || values.dim(0) != 2) return node.invalid("values must be [off, on]");
+  if (*depth < 1 || *depth > 1e15) return node.invalid("depth must be positive");
+  const int rank = indices.rank() + 1;
+  const int axis = node.axis(node.int_attr("axis", -1), rank);
+  const auto extent = static_cast<int64_t>(*depth);
+  const Value is_on = equal(insert_axis(wrapped(indices, extent), axis),
+                            positions(node, extent, axis, rank));
+  return select(is_on, reshape(slice_axis(values, 0, 1, 1), {}),
+                reshape(slice_axis(values, 0, 0, 1), {}));
+}
+
+// Column minus row for each place of a matrix.
+Value diagonals(NodeReader& node, int64_t rows, int64_t columns) {
+  return positions(node, columns, 1, 2) - positions(node, rows, 0, 2);
+}
+
+Value read_trilu(NodeReader& node) {
+  const Value x = node.input(0);
+  if (x.rank() < 2) return node.invalid("needs matrices");
+  const bool upper = node.flag_attr("upper", true);
+  const Value k = node.input(1) ? reshape(cast(node.input(1), DType::kInt64), {})
+                                : node.builder().scalar(DType::kInt64, 0);
+  const Value diagonal = diagonals(node, x.dim(-2), x.dim(-1));
+  return select(upper ? less_equal(k, diagonal) : less_equal(diagonal, k), x, scalar_like(x, 0));
+}
+
+Value read_eye_like(NodeReader& node) {
+  const Value x = node.input(0);
+  const DType dtype = node.dtype_attr("dtype", x.dtype());
+  const double k = static_cast<double>(node.int_attr("k", 0));
+  if (x.rank() != 2) return node.invalid("needs a matrix");
+  return cast(equal(diagonals(node, x.dim(0), x.dim(1)), k), dtype);
+}
+
+constexpr OpRow kOps[] = {
+    {"Slice", 7, 1, 5, read_slice},
+    {"Pad", 7, 1, 4, read_pad},
+    {"CenterCropPad", 18, 2, 2, read_center_crop_pad},
+    {"Gather", 7, 2, 2, read_gather},
+    {"GatherElements", 11, 2, 2, read_gather_elements},
+    {"GatherND", 11, 2, 2, read_gather_nd},
+    {"OneHot", 9, 3, 3, read_one_hot},
+    {"Trilu", 14, 1, 2, read_trilu},
+    {"EyeLike", 9, 1, 1, read_eye_like},
+};
+
+}  // namespace
+
+OpFamily indexing_ops() { return kOps; }
+
+}  // namespace camshaft::onnx

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Matrix products.
+#include "codegen/onnx/einsum.h"
+#include "codegen/onnx/op_table.h"
+
+namespace camshaft::onnx {
+namespace {
+
+// A vector on the left is a row, on the right a column; the axis that it got goes again.
+Value read_matmul(NodeReader& node) {
+  Value a = node.input(0);
+  Value b = node.input(1);
+  const bool row = a.rank() == 1;
+  const bool column = b.rank() == 1;
+  if (a.rank() == 0 || b.rank() == 0) return node.invalid("can't multiply scalars");
+  if (row) a = insert_axis(a, 0);
+  if (column) b = insert_axis(b, 1);
+  Value y = matmul(a, b);
+  if (!y) return {};
+  std::vector<int> gone;
+  if (row) gone.push_back(y.rank() - 2);
+  if (column) gone.push_back(y.rank() - 1);
+  return drop_axes(y, gone);
+}
+
+// alpha and beta of 0 are what they say. As in BLAS, beta 0 keeps NaN in C out of the result.
+Value read_gemm(NodeReader& node) {
+  Value a = node.input(0);
+  Value b = node.input(1);
+  const Value c = node.input(2);
+  const double alpha = node.float_attr("alpha", 1);
+  const double beta = node.float_attr("beta", 1);
+  const bool transpose_a = node.flag_attr("transA", false);
+  const bool transpose_b = node.flag_attr("transB", false);
+  if (a.rank() != 2 || b.rank() != 2) return node.invalid("A and B must be matrices");
+  if (!c && node.opset() < 11) return node.corrupt("input 2 (C) is missing");
+  if (transpose_a) a = transpose(a, {1, 0});
+  if (transpose_b) b = transpose(b, {1, 0});
+  Value y = matmul(a, b);
+  if (!y) return {};
+  if (alpha != 1) y = alpha * y;
+  if (!c || beta == 0) return y;
+  return y + broadcast_to(beta == 1 ? c : beta * c, y.shape());
+}
+
+Value read_einsum(NodeReader& node) {
+  const std::string equation = node.string_attr("equation", "");
+  for (const Value& operand : node.inputs()) {
+    if (!operand) return node.corrupt("an operand is missing");
+  }
+  return einsum(node, equation);
+}
+
+constexpr OpRow kOps[] = {
+    {"MatMul", 7, 2, 2, read_matmul},
+    {"Gemm", 7, 2, 3, read_gemm},
+    {"Einsum", 12, 1, kAnyCount, read_einsum},
+};
+
+}  // namespace
+
+OpFamily matrix_ops() { return kOps; }
+
+}  // namespace camshaft::onnx

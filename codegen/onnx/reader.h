@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Reads an ONNX model into a graph.
+//
+// Every operator decomposes into the graph's few (see op_table.h). Shapes that the model computes
+// are computed here, since all input shapes are known. Supported: opset 7 and later of the default
+// domain, IR version 3 and later, data in the file or beside it. Not yet: other domains, functions,
+// subgraphs, sparse tensors, and types that ir/graph.h lacks; never: sequences, maps, strings.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ir/graph.h"
+#include "codegen/onnx/problem.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/status.h"
+
+namespace camshaft::onnx {
+
+// The model's metadata property that names parts of its outputs: a JSON list of
+//   {"name": "lead", "offset": 0, "shape": [2, 16], "unit": "m", "output": "out"}
+// where offset counts elements, unit is optional, and output is too if the model has just one.
+inline constexpr std::string_view kOutputSlicesKey = "camshaft.output_slices";
+
+struct ReaderOptions {
+  // By a model input's name, its shape; by a free dimension's name ("batch"), its one extent.
+  std::map<std::string, ir::Shape> shapes;
+};
+
+// Adds what the command line's --shape says: "x=1x3x224x224" or "batch=1". kInvalidArgument if it
+// is malformed or contradicts an earlier one.
+base::Status add_shape_option(std::string_view text, ReaderOptions* options);
+
+// The model as a graph, with its inputs and outputs named as in the file. If it can't be read, all
+// reasons are appended to `problems` (which may be null) in the order of the file, the first is in
+// the log ring, and the code is kUnsupported if any operator or feature is not supported, else
+// kCorrupt if the file is damaged or not ONNX, else kInvalidArgument (shapes are missing or don't
+// fit); kNotFound and kIo if it can't be opened. `files_read`, if given, gets the paths of the
+// model and of the files beside it that it refers to: what a digest of the model must cover.
+// Allocates memory for the data that the files hold, and not on the word of a header.
+base::Result<ir::Graph> read_onnx(const std::string& path, const ReaderOptions& options,
+                                  std::vector<Problem>* problems,
+                                  std::vector<std::string>* files_read = nullptr);
+
+// The same for a model in memory. `folder` holds its external data; "" if it may have none.
+base::Result<ir::Graph> read_onnx_bytes(base::Bytes model, const std::string& folder,
+                                        const ReaderOptions& options,
+                                        std::vector<Problem>* problems,
+                                        std::vector<std::string>* files_read = nullptr);
+
+}  // namespace camshaft::onnx

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/onnx/window.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace camshaft::onnx {
+namespace {
+
+bool within(const Shape& values, int64_t low) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](int64_t value) { return value >= low && value <= INT32_MAX; });
+}
+
+// SAME: as many positions as strides fit in the input; the odd element of the padding goes to the
+// end (UPPER) or the beginning (LOWER).
+void pad_same(Value x, bool upper, Window* window) {
+  for (size_t i = 0; i < window->rank(); ++i) {
+    const int64_t input = x.shape()[i + 2];
+    const int64_t stride = window->strides[i];
+    const int64_t output = (input + stride - 1) / stride;
+    const int64_t total = std::max<int64_t>((output - 1) * stride + window->span(i) - input, 0);
+    window->pads_begin[i] = upper ? total / 2 : total - total / 2;
+    window->pads_end[i] = total - window->pads_begin[i];
+  }
+}
+
+}  // namespace
+
+std::optional<Shape> pool_kernel(NodeReader& node, Value x) {
+  std::optional<Shape> kernel = node.ints_attr("kernel_shape");
+  if (!kernel) node.corrupt("attribute 'kernel_shape' is missing");
+  if (kernel && static_cast<int>(kernel->size()) == x.rank() - 2) return kernel;
+  node.invalid("needs [N, C, spatial...] and one kernel extent for each spatial axis");
+  return std::nullopt;
+}
+
+std::optional<Window> read_window_without_pads(NodeReader& node, Value x, Shape kernel) {
+  const auto rank = static_cast<size_t>(std::max(x.rank() - 2, 0));
+  Window window;
+  window.strides = node.ints_attr("strides").value_or(Shape(rank, 1));
+  window.dilations = node.ints_attr("dilations").value_or(Shape(rank, 1));
+  window.pads_begin = window.pads_end = Shape(rank, 0);
+  window.kernel = std::move(kernel);
+  const bool complete = rank >= 1 && window.kernel.size() == rank &&
+                        window.strides.size() == rank && window.dilations.size() == rank;
+  if (complete && within(window.kernel, 1) && within(window.strides, 1) &&
+      within(window.dilations, 1)) {
+    return window;
+  }
+  node.invalid("kernel %s, strides %s and dilations %s must be positive, one for each of the %zu "
+               "spatial axes",
+               shape_text(window.kernel).c_str(), shape_text(window.strides).c_str(),
+               shape_text(window.dilations).c_str(), rank);
+  return std::nullopt;
+}
+
+std::optional<std::string> read_auto_pad(NodeReader& node) {
+  std::string mode = node.string_attr("auto_pad", "NOTSET");
+  if (mode == "NOTSET" || mode == "VALID" || mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+    return mode;
+  }
+  node.unsupported("auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+  return std::nullopt;
+}
+
+bool read_explicit_pads(NodeReader& node, Window* window) {
+  const std::optional<Shape> pads = node.ints_attr("pads");
+  if (!pads) return true;
+  if (pads->size() != 2 * window->rank() || !within(*pads, 0)) {
+    node.invalid("pads must be a begin and an end, not negative, for each spatial axis");
+    return false;
+  }
+  const auto middle = pads->begin() + static_cast<std::ptrdiff_t>(window->rank());
+  window->pads_begin.assign(pads->begin(), middle);
+  window->pads_end.assign(middle, pads->end());
+  return true;
+}
+
+std::optional<Window> read_window(NodeReader& node, Value x, Shape kernel) {
+  std::optional<Window> window = read_window_without_pads(node, x, std::move(kernel));
+  const std::optional<std::string> mode = read_auto_pad(node);
+  if (!window || !mode) return std::nullopt;
+  if (*mode == "NOTSET") {
+    if (!read_explicit_pads(node, &*window)) return std::nullopt;
+    return window;
+  }
+  node.ignore_attr("pads");
+  if (*mode != "VALID") pad_same(x, *mode == "SAME_UPPER", &*window);
+  return window;
+}
+
+}  // namespace camshaft::onnx

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The sliding windows of convolutions and pools: kernel, strides, dilations and padding.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "codegen/onnx/node_reader.h"
+
+namespace camshaft::onnx {
+
+// One entry for each spatial axis.
+struct Window {
+  Shape kernel;
+  Shape strides;
+  Shape dilations;
+  Shape pads_begin;
+  Shape pads_end;
+
+  size_t rank() const { return kernel.size(); }
+  // Input elements that a window spans.
+  int64_t span(size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
+};
+
+// The kernel of a pool: attribute kernel_shape, one entry for each spatial axis of `x`.
+std::optional<Shape> pool_kernel(NodeReader& node, Value x);
+
+// The window over the spatial axes of `x` ([N, C, spatial...]), with auto_pad resolved. Entries are
+// at least 1 (pads 0) and at most 2^31, so that sums and products of two don't overflow.
+std::optional<Window> read_window(NodeReader& node, Value x, Shape kernel);
+
+// The parts of it, for operators that pad in their own way.
+std::optional<Window> read_window_without_pads(NodeReader& node, Value x, Shape kernel);
+std::optional<std::string> read_auto_pad(NodeReader& node);
+bool read_explicit_pads(NodeReader& node, Window* window);
+
+}  // namespace camshaft::onnx

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Runs ONNX models on the oracle, for tests against other implementations.
+//
+//   oracle [--exact] FOLDER
+//
+// FOLDER holds cases, or is one. A case is a folder in the layout of the ONNX backend tests:
+// model.onnx and test_data_set_0/input_N.pb (TensorProto). For each, the outputs are written to
+// test_data_set_0/actual_N.pb and a line is printed:
+//
+//   CASE <tab> ok | unsupported | invalid argument | corrupt | ... <tab> what is wrong
+//
+// With --exact, values stay in double between nodes; without, each node's result is rounded to its
+// dtype. The exit code is 0 if every case could be run.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/oracle.h"
+#include "codegen/onnx/external_files.h"
+#include "codegen/onnx/onnx_proto.h"
+#include "codegen/onnx/reader.h"
+#include "codegen/onnx/tensor_proto.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log_ring.h"
+
+namespace camshaft {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NamedTensor {
+  std::string name;
+  std::shared_ptr<const ir::Literal> literal;
+};
+
+base::Result<NamedTensor> read_tensor(const std::string& path) {
+  CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, base::read_file(path));
+  ::onnx::TensorProto tensor;
+  onnx::Failure failure{base::Code::kCorrupt, "not a TensorProto"};
+  std::shared_ptr<const ir::Literal> literal;
+  if (tensor.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    onnx::ExternalFiles none("");
+    failure = {};
+    literal = onnx::to_literal(tensor, &none, &failure);
+  }
+  if (literal == nullptr) {
+    return base::fail(failure.code, "oracle.tensor", "%s: %s", path.c_str(),
+                      failure.sentence.c_str());
+  }
+  return NamedTensor{tensor.name(), std::move(literal)};
+}
+
+base::Result<std::vector<NamedTensor>> read_inputs(const fs::path& data) {
+  std::vector<NamedTensor> inputs;
+  for (int i = 0;; ++i) {
+    const fs::path path = data / ("input_" + std::to_string(i) + ".pb");
+    if (!fs::exists(path)) return inputs;
+    CAMSHAFT_TRY_ASSIGN(NamedTensor input, read_tensor(path.string()));
+    inputs.push_back(std::move(input));
+  }
+}
+
+base::Status run_case(const fs::path& folder, ir::OracleRounding rounding) {
+  const fs::path data = folder / "test_data_set_0";
+  CAMSHAFT_TRY_ASSIGN(const std::vector<NamedTensor> tensors, read_inputs(data));
+  onnx::ReaderOptions options;
+  for (const NamedTensor& tensor : tensors) options.shapes[tensor.name] = tensor.literal->type.shape;
+  CAMSHAFT_TRY_ASSIGN(const ir::Graph graph,
+                      onnx::read_onnx((folder / "model.onnx").string(), options, nullptr));
+  CAMSHAFT_TRY(ir::verify_graph(graph));
+  std::vector<ir::OracleTensor> inputs;
+  for (const ir::GraphInput& input : graph.inputs) {
+    const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& each) {
+      return each.name == input.name;
+    });
+    if (tensor == tensors.end()) {
+      return base::fail(base::Code::kInvalidArgument, "oracle.input", "no input '%s' is given",
+                        input.name.c_str());
+    }
+    inputs.push_back(ir::to_oracle(*tensor->literal));
+  }
+  CAMSHAFT_TRY_ASSIGN(const std::vector<ir::OracleTensor> outputs,
+                      ir::run_oracle(graph, inputs, rounding));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string bytes =
+        onnx::to_tensor_proto(ir::to_literal(outputs[i]), graph.outputs[i].name).SerializeAsString();
+    std::ofstream file(data / ("actual_" + std::to_string(i) + ".pb"), std::ios::binary);
+    file << bytes;
+  }
+  return base::ok();
+}
+
+std::vector<fs::path> cases_in(const fs::path& folder) {
+  if (fs::exists(folder / "model.onnx")) return {folder};
+  std::vector<fs::path> cases;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (fs::exists(entry.path() / "model.onnx")) cases.push_back(entry.path());
+  }
+  std::sort(cases.begin(), cases.end());
+  return cases;
+}
+
+int run(const std::string& folder, ir::OracleRounding rounding) {
+  if (!fs::is_directory(folder)) {
+    std::fprintf(stderr, "oracle: %s is not a folder\n", folder.c_str());
+    return 2;
+  }
+  int code = 0;
+  for (const fs::path& each : cases_in(folder)) {
+    const uint64_t sequence = base::log_sequence();
+    const base::Status status = run_case(each, rounding);
+    std::string sentence;
+    if (!status.is_ok()) {
+      for (const base::LogLine& line : base::log_lines_after(sequence)) sentence = line.text;
+      code = base::exit_code(status.code());
+    }
+    std::printf("%s\t%s\t%s\n", each.filename().c_str(), base::code_name(status.code()),
+                sentence.c_str());
+  }
+  return code;
+}
+
+}  // namespace
+}  // namespace camshaft
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const bool exact = !arguments.empty() && arguments[0] == "--exact";
+  if (arguments.size() != (exact ? 2U : 1U)) {
+    std::fprintf(stderr, "usage: oracle [--exact] FOLDER\n");
+    return 2;
+  }
+  return camshaft::run(arguments.back(), exact ? camshaft::ir::OracleRounding::kNone
+                                               : camshaft::ir::OracleRounding::kEveryNode);
+}
