@@ -114,7 +114,8 @@ class ChannelWindow {
         for (int64_t p = 0; p < tile.pixels; ++p) {
           if (!window_.column_inside(tile.sample + p, tap)) continue;
           const Index index = input_index(kernel_, window_, rank_, n, c, row,
-                                          kernel_.add(tile.first, p), tap_row, tap);
+                                          kernel_.add(tile.first, p), tap_row,
+                                          kernel_.int_const(tap));
           const ExprId offset = layout_offset(kernel_, task_.type(x_).shape,
                                               task_.schedule.buffer(x_).layout, index);
           const ExprId x = kernel_.load(frame_.arrays.at(x_), offset, lanes());

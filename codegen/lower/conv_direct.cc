@@ -181,37 +181,57 @@ class Emitter {
                                     kernel_.mul(set, packing.per_set(knobs_.vectors)));
     return loop(kernel_, "cb", blocks, LoopKind::kSerial, [&](ExprId block) {
       return for_each_tap_row(kernel_, conv_.window, row, [&](ExprId tap_row) {
+        const ExprId first_tap = kernel_.mul(
+            kernel_.add(kernel_.mul(block, conv_.window.k_h), tap_row), conv_.window.k_w);
+        const auto one_tap = [&](ExprId tap, int64_t unroll) {
+          return tap_body(acc, tile, {base, block, kernel_.add(first_tap, tap), row, tap_row, tap},
+                          unroll);
+        };
+        // Inner tiles loop over the taps: unrolled, LLVM would keep inputs that neighbouring taps
+        // share in registers that the tile needs, and spill. Edge tiles leave taps out, so they
+        // can't; there a loop over channels keeps the taps apart.
+        if (conv_.window.is_inner(tile.sample, tile.pixels)) {
+          return loop(kernel_, "kw", conv_.window.k_w, LoopKind::kSerial,
+                      [&](ExprId tap) { return one_tap(tap, knobs_.unroll); });
+        }
         std::vector<Stmt> body;
         for (int64_t tap = 0; tap < conv_.window.k_w; ++tap) {
-          const ExprId tap_base = kernel_.add(
-              kernel_.mul(kernel_.add(kernel_.mul(block, conv_.window.k_h), tap_row),
-                          conv_.window.k_w),
-              tap);
-          const int64_t unroll = conv_.in_block % knobs_.unroll == 0 ? knobs_.unroll
-                                 : conv_.in_block < knobs_.unroll    ? conv_.in_block
-                                                                     : 1;
-          append(body, loop(kernel_, "c", conv_.in_block / unroll, LoopKind::kSerial,
-                            [&](ExprId step) {
-            std::vector<Stmt> inside;
-            for (int64_t u = 0; u < unroll; ++u) {
-              const ExprId channel = kernel_.add(kernel_.mul(step, unroll), u);
-              const ExprId at = kernel_.mul(
-                  kernel_.add(kernel_.mul(tap_base, conv_.in_block), channel),
-                  acc.vectors() * conv_.lanes);
-              const ExprId c = kernel_.add(kernel_.mul(block, conv_.in_block), channel);
-              append(inside, step_body(acc, tile, kernel_.add(base, at), c, row, tap_row, tap));
-            }
-            return inside;
-          }));
+          append(body, one_tap(kernel_.int_const(tap), knobs_.unroll / 2));
         }
         return body;
       });
     });
   }
 
-  // One reduction step: input channel `c` (of the group), tap (tap_row, tap).
+  // Where the reduction loops stand.
+  struct Place {
+    ExprId weights;  // of this set of output channels
+    ExprId block;    // of input channels
+    ExprId taps;     // taps before this one, in this and earlier blocks
+    ExprId row, tap_row, tap;
+  };
+
+  std::vector<Stmt> tap_body(TileAccumulators& acc, const Tile& tile, const Place& place,
+                             int64_t unroll) {
+    if (unroll > conv_.in_block) unroll = conv_.in_block;
+    if (unroll < 1 || conv_.in_block % unroll != 0) unroll = 1;
+    return loop(kernel_, "c", conv_.in_block / unroll, LoopKind::kSerial, [&](ExprId step) {
+      std::vector<Stmt> inside;
+      for (int64_t u = 0; u < unroll; ++u) {
+        const ExprId channel = kernel_.add(kernel_.mul(step, unroll), u);
+        const ExprId at = kernel_.mul(
+            kernel_.add(kernel_.mul(place.taps, conv_.in_block), channel),
+            acc.vectors() * conv_.lanes);
+        const ExprId c = kernel_.add(kernel_.mul(place.block, conv_.in_block), channel);
+        append(inside, step_body(acc, tile, kernel_.add(place.weights, at), c, place));
+      }
+      return inside;
+    });
+  }
+
+  // One reduction step: input channel `c` of the group at one tap.
   std::vector<Stmt> step_body(TileAccumulators& acc, const Tile& tile, ExprId weights, ExprId c,
-                              ExprId row, ExprId tap_row, int64_t tap) {
+                              const Place& place) {
     const ExprId channel = kernel_.add(kernel_.mul(group_, conv_.in_channels), c);
     std::vector<ExprId> w;
     for (int64_t v = 0; v < acc.vectors(); ++v) {
@@ -220,9 +240,13 @@ class Emitter {
     }
     std::vector<Stmt> body;
     for (int64_t p = 0; p < tile.pixels; ++p) {
-      if (!conv_.window.column_inside(tile.sample + p, tap)) continue;
-      const Index index = input_index(kernel_, conv_.window, conv_.rank, n_, channel, row,
-                                      kernel_.add(tile.first, p), tap_row, tap);
+      int64_t tap = 0;
+      if (kernel_.is_int_const(place.tap, &tap) &&
+          !conv_.window.column_inside(tile.sample + p, tap)) {
+        continue;
+      }
+      const Index index = input_index(kernel_, conv_.window, conv_.rank, n_, channel, place.row,
+                                      kernel_.add(tile.first, p), place.tap_row, place.tap);
       const ExprId x = evaluator_.value(conv_.x, index);
       for (int64_t v = 0; v < acc.vectors(); ++v) {
         body.push_back(acc.multiply_add(p, v, x, w[static_cast<size_t>(v)]));

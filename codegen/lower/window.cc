@@ -17,6 +17,15 @@ std::vector<Strip> Window::strips() const {
   return result;
 }
 
+bool Window::is_inner(int64_t first, int64_t count) const {
+  for (int64_t column = first; column < first + count; ++column) {
+    for (int64_t k = 0; k < k_w; ++k) {
+      if (!column_inside(column, k)) return false;
+    }
+  }
+  return true;
+}
+
 Window make_window(const ir::Shape& input, const ir::Shape& output, const ir::Shape& kernel,
                    const ir::Shape& strides, const ir::Shape& dilations,
                    const ir::Shape& pads_begin) {
@@ -45,21 +54,13 @@ namespace {
 std::vector<Stmt> tiles_of_row(Kernel& kernel, const Window& window, ExprId base, int64_t width,
                                int64_t pixels,
                                const std::function<std::vector<Stmt>(const Tile&)>& body) {
-  const auto is_inner = [&](int64_t first, int64_t count) {
-    for (int64_t p = first; p < first + count; ++p) {
-      for (int64_t k = 0; k < window.k_w; ++k) {
-        if (!window.column_inside(p, k)) return false;
-      }
-    }
-    return true;
-  };
   std::vector<Stmt> result;
   int64_t first = 0;
   while (first < width) {
     const int64_t count = std::min(pixels, width - first);
     int64_t repeat = 1;
-    while (count == pixels && is_inner(first, count) && first + (repeat + 1) * pixels <= width &&
-           is_inner(first + repeat * pixels, pixels)) {
+    while (count == pixels && window.is_inner(first, count) && first + (repeat + 1) * pixels <= width &&
+           window.is_inner(first + repeat * pixels, pixels)) {
       ++repeat;
     }
     append(result, loop(kernel, "tile", repeat, LoopKind::kSerial, [&](ExprId at) {
@@ -125,10 +126,10 @@ Index output_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, 
 }
 
 Index input_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c, ExprId row,
-                  ExprId column, ExprId tap_row, int64_t tap_column) {
+                  ExprId column, ExprId tap_row, ExprId tap_column) {
   if (window.flat) return output_index(kernel, window, rank, n, c, row, column);
-  const ExprId at_w = kernel.add(kernel.mul(column, window.s_w),
-                                 tap_column * window.d_w - window.pad_w);
+  const ExprId at_w = kernel.add(
+      kernel.add(kernel.mul(column, window.s_w), kernel.mul(tap_column, window.d_w)), -window.pad_w);
   if (rank == 3) return {n, c, at_w};
   const ExprId at_h = kernel.add(
       kernel.add(kernel.mul(row, window.s_h), kernel.mul(tap_row, window.d_h)), -window.pad_h);

@@ -31,6 +31,8 @@ struct Window {
   int64_t rows() const { return flat ? (out_h * out_w + strip - 1) / strip : out_h; }
   // Width of row `r` and how often it occurs.
   std::vector<Strip> strips() const;
+  // Are all taps of output columns [first, first + count) inside the input?
+  bool is_inner(int64_t first, int64_t count) const;
   // Is tap `k` of output column `column` inside the input?
   bool column_inside(int64_t column, int64_t k) const {
     const int64_t at = column * s_w - pad_w + k * d_w;
@@ -64,6 +66,6 @@ ExprId end_tap_row(Kernel& kernel, const Window& window, ExprId row);
 Index output_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c, ExprId row,
                    ExprId column);
 Index input_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c, ExprId row,
-                  ExprId column, ExprId tap_row, int64_t tap_column);
+                  ExprId column, ExprId tap_row, ExprId tap_column);
 
 }  // namespace camshaft::lower
