@@ -11,7 +11,7 @@ packages=(
   # compilers and build
   clang-19 lld-19 llvm-19-dev libclang-rt-19-dev libstdc++-12-dev binutils scons ccache
   # linked by the tools
-  libeigen3-dev libprotobuf-dev protobuf-compiler libonnx-dev libcli11-dev
+  libeigen3-dev libprotobuf-dev protobuf-compiler libonnx-dev libcli11-dev nlohmann-json3-dev
   libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
   # linked by the runtime
   capnproto libcapnp-dev libxxhash-dev libsodium-dev libpng-dev zlib1g-dev libzstd-dev
