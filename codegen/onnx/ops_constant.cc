@@ -52,7 +52,8 @@ Value read_constant_of_shape(NodeReader& node) {
 
 Value read_identity(NodeReader& node) { return node.input(0); }
 
-// At inference nothing is dropped. The mask was of the data's dtype before opset 10.
+// At inference nothing is dropped. The mask was of the data's dtype before opset 10; what it holds
+// is defined from opset 12 on (ones), and before, onnxruntime gives zeros.
 Value read_dropout(NodeReader& node) {
   const Value x = node.input(0);
   node.ignore_attr("ratio");
@@ -66,7 +67,7 @@ Value read_dropout(NodeReader& node) {
     }
   }
   const DType mask = node.opset() < 10 ? x.dtype() : DType::kBool;
-  node.set_output(1, node.builder().splat({mask, x.shape()}, 1));
+  node.set_output(1, node.builder().splat({mask, x.shape()}, node.opset() < 12 ? 0 : 1));
   return x;
 }
 

@@ -9,6 +9,8 @@
 //
 //   CASE <tab> ok | unsupported | invalid argument | corrupt | ... <tab> what is wrong
 //
+// where several things that are wrong with a model are separated by " | ".
+//
 // With --exact, values stay in double between nodes; without, each node's result is rounded to its
 // dtype. The exit code is 0 if every case could be run.
 #include <algorithm>
@@ -63,13 +65,14 @@ base::Result<std::vector<NamedTensor>> read_inputs(const fs::path& data) {
   }
 }
 
-base::Status run_case(const fs::path& folder, ir::OracleRounding rounding) {
+base::Status run_case(const fs::path& folder, ir::OracleRounding rounding,
+                      std::vector<onnx::Problem>* problems) {
   const fs::path data = folder / "test_data_set_0";
   CAMSHAFT_TRY_ASSIGN(const std::vector<NamedTensor> tensors, read_inputs(data));
   onnx::ReaderOptions options;
   for (const NamedTensor& tensor : tensors) options.shapes[tensor.name] = tensor.literal->type.shape;
   CAMSHAFT_TRY_ASSIGN(const ir::Graph graph,
-                      onnx::read_onnx((folder / "model.onnx").string(), options, nullptr));
+                      onnx::read_onnx((folder / "model.onnx").string(), options, problems));
   CAMSHAFT_TRY(ir::verify_graph(graph));
   std::vector<ir::OracleTensor> inputs;
   for (const ir::GraphInput& input : graph.inputs) {
@@ -103,6 +106,17 @@ std::vector<fs::path> cases_in(const fs::path& folder) {
   return cases;
 }
 
+// What is wrong with a case, in one line.
+std::string sentence_of(const std::vector<onnx::Problem>& problems, uint64_t log_sequence) {
+  std::string text;
+  for (const onnx::Problem& problem : problems) {
+    text += (text.empty() ? "" : " | ") + onnx::to_string(problem);
+  }
+  if (!text.empty()) return text;
+  for (const base::LogLine& line : base::log_lines_after(log_sequence)) text = line.text;
+  return text;
+}
+
 int run(const std::string& folder, ir::OracleRounding rounding) {
   if (!fs::is_directory(folder)) {
     std::fprintf(stderr, "oracle: %s is not a folder\n", folder.c_str());
@@ -111,14 +125,11 @@ int run(const std::string& folder, ir::OracleRounding rounding) {
   int code = 0;
   for (const fs::path& each : cases_in(folder)) {
     const uint64_t sequence = base::log_sequence();
-    const base::Status status = run_case(each, rounding);
-    std::string sentence;
-    if (!status.is_ok()) {
-      for (const base::LogLine& line : base::log_lines_after(sequence)) sentence = line.text;
-      code = base::exit_code(status.code());
-    }
+    std::vector<onnx::Problem> problems;
+    const base::Status status = run_case(each, rounding, &problems);
+    if (!status.is_ok()) code = base::exit_code(status.code());
     std::printf("%s\t%s\t%s\n", each.filename().c_str(), base::code_name(status.code()),
-                sentence.c_str());
+                status.is_ok() ? "" : sentence_of(problems, sequence).c_str());
   }
   return code;
 }
