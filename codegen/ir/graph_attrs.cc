@@ -2,6 +2,25 @@
 #include "codegen/ir/graph_attrs.h"
 
 namespace camshaft::ir {
+namespace {
+
+template <typename T>
+void append_bytes(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+template <typename T>
+void append_bytes(std::string& key, const std::vector<T>& values) {
+  append_bytes(key, values.size());
+  for (const T& value : values) append_bytes(key, value);
+}
+
+}  // namespace
+
+std::string attrs_key(const Attrs& attrs) {
+  std::string key(1, static_cast<char>(attrs.index()));
+  visit_attrs(attrs, [&](std::string_view, const auto& field) { append_bytes(key, field); });
+  return key;
+}
 
 Attrs default_attrs(Op op) {
   switch (op) {

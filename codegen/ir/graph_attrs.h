@@ -3,6 +3,7 @@
 // parser, comparison and hashing are visitors of the one list below.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "codegen/ir/graph.h"
@@ -11,6 +12,10 @@ namespace camshaft::ir {
 
 // The attributes that `op` takes, with default values; monostate if it takes none.
 Attrs default_attrs(Op op);
+
+// The fields as bytes, doubles by their bits: equal exactly if the attributes are (a Constant's
+// literal is no field). For comparing and hashing.
+std::string attrs_key(const Attrs& attrs);
 
 // Names of enumerators as printed, in the order of their values.
 inline constexpr std::string_view kPadModeNames[] = {"constant", "reflect", "edge", "wrap"};

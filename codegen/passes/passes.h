@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The rewrites of the graph, one file each. All are functions from graph to graph: they keep the
+// meaning, the inputs and the outputs (names, units, slices), give equal results for equal graphs,
+// change nothing on their own result (idempotent), and drop what they made unreachable.
+//
+// "Exact" below means that every finite, infinite and NaN result keeps its bits; the sign of a zero
+// and the payload of a NaN may change.
+#pragma once
+
+#include "codegen/ir/graph.h"
+
+namespace camshaft::passes {
+
+using ir::Graph;
+
+// Drops nodes that no output needs. Inputs stay: they are the caller's interface. Exact.
+Graph remove_dead(const Graph& graph);
+
+// Computes nodes whose operands are all constants (or Broadcasts of constants), with the oracle,
+// rounding once to the node's dtype. A Broadcast stays: constants don't grow beyond twice the bytes
+// they were computed from (64 KiB are always allowed). Exact where the runtime's functions are
+// correctly rounded; otherwise this is the more precise value.
+Graph fold_constants(const Graph& graph);
+
+// Elementwise identities over one node and its operands: x+0, x*1, --x, x/2^k, pow by a small
+// exponent, min(x,x), select on a known condition, a constant operand to the right of a commutative
+// op, ... Exact, except pow: x^2 as x*x, x^3 as x*x*x, x^0.5 as sqrt(x) and x^-0.5 as 1/sqrt(x) are
+// within 2 ULP of pow, and sqrt(-inf) is NaN where pow gives +inf.
+Graph simplify_arithmetic(const Graph& graph);
+
+// Casts to the same dtype, and casts of casts where the first one loses nothing. Exact.
+Graph simplify_casts(const Graph& graph);
+
+// op(op(x, a), b) with constants a and b becomes op(x, op(a, b)): for max, min, and, or, xor, and
+// for integer add and mul, which are associative. Exact.
+Graph merge_constant_operands(const Graph& graph);
+
+// Movement nodes that move nothing (a Reshape to the same shape, a Pad by 0, ...), and pairs that
+// are one: Reshape, Transpose, Broadcast, Slice, Pad of its own kind; a Transpose of unit axes is a
+// Reshape; a Slice of a Concat or Pad takes from the piece that it lies in. Exact.
+Graph simplify_movement(const Graph& graph);
+
+// Moves Reshape behind elementwise nodes and reductions, so that they follow the node that made
+// their operand without a change of shape between them and fuse with it: bias and activation of a
+// flattened matrix product. Exact.
+Graph sink_reshapes(const Graph& graph);
+
+// Moves Broadcast behind elementwise nodes all of whose operands stretch along the same axes, and
+// behind Reshape, Transpose and Slice: compute the small tensor, then broadcast. Exact.
+Graph sink_broadcasts(const Graph& graph);
+
+// A Gather by constant indices that are evenly spaced becomes a Slice. Exact.
+Graph slice_gathers(const Graph& graph);
+
+// A Pad with zeros of spatial axes joins the pads of the Conv behind it; of a Pool behind it where
+// padding has the same meaning there (average that counts it, maximum over -inf). Exact.
+Graph merge_pads(const Graph& graph);
+
+// Conv or MatMul with constant weights, then Mul, Div, Add, Sub, Neg by constants that depend on
+// the output channel only (batch norm, bias, scale), Reshape and Transpose in between allowed: the
+// scale goes into the weights, the rest into one Add right behind the root. Not exact: weights are
+// scaled in double and rounded once, so results differ by rounding.
+Graph fold_channel_scale(const Graph& graph);
+
+// Merges equal nodes, constants of equal bits included; the first one's name stays. Exact.
+Graph merge_common_subexpressions(const Graph& graph);
+
+}  // namespace camshaft::passes
