@@ -83,6 +83,7 @@ class Parser {
     CAMSHAFT_TRY(check_writable_segments());
     CAMSHAFT_TRY(read_dynamic());
     CAMSHAFT_TRY(read_symbols());
+    if (imports_functions_) return refused("it imports functions");
     CAMSHAFT_TRY(read_relocations());
     return std::move(image_);
   }
@@ -129,6 +130,7 @@ class Parser {
   std::optional<Elf64_Phdr> dynamic_header_;
   std::optional<Elf64_Phdr> relro_header_;
   Dynamic dynamic_;
+  bool imports_functions_ = false;
   ElfImage image_;
 };
 
@@ -318,7 +320,8 @@ Status Parser::read_dynamic_entry(const Elf64_Dyn& entry) {
       return refused("it has code to run at loading");
     case DT_JMPREL:
     case DT_PLTRELSZ:
-      return refused("it imports functions");
+      imports_functions_ = true;  // refused below, with the name of one
+      return base::ok();
     case DT_REL:
     case kDtRelr:
     case kDtRelrSize:

@@ -27,9 +27,10 @@ inline constexpr uint64_t kWorkerStackBytes = 1 << 20;
 class ThreadPool {
  public:
   struct Options {
-    uint32_t threads = 1;            // 1 to kMaxThreads, the caller included
-    std::span<const uint32_t> cpus;  // empty, or a CPU for each thread; the first is for the caller
-    uint32_t spin_ns = 0;            // before a waiting thread sleeps
+    uint32_t threads = 1;  // 1 to kMaxThreads, the caller included
+    std::span<const uint32_t> cpus =
+        {};                // empty, or a CPU for each thread; the first is for the caller
+    uint32_t spin_ns = 0;  // before a waiting thread sleeps
   };
   // Load time. Fails with kInvalidArgument (a CPU that this process can't use) or kIo (no threads).
   static base::Result<std::unique_ptr<ThreadPool>> start(const Options& options);

@@ -59,7 +59,7 @@ struct DeviceInfo {
   char arch[64] = "";        // "x86_64", "sm_90"
   // What its instruction set has beyond `arch`, in the names that plans use (LLVM's for a CPU:
   // "avx2", "fma"), sorted. Static storage.
-  std::span<const char* const> features;
+  std::span<const char* const> features = {};
   uint64_t memory_bytes = 0;       // 0: unknown
   uint32_t buffer_alignment = 64;  // of every allocation, and of offsets of arguments and bindings
   uint32_t import_alignment = 64;  // of an imported host pointer
@@ -73,7 +73,7 @@ enum class MemoryKind : uint8_t {
   kHostVisible,  // mapped: Allocation::host_ptr is set
 };
 struct Allocation {
-  Buffer buffer;
+  Buffer buffer = {};
   void* host_ptr = nullptr;  // lives as long as the buffer
 };
 
@@ -113,9 +113,9 @@ struct ForeignMemory {
 
 // A binary for load(): what it is and its bytes. The bytes may go away after load() returns.
 struct ProgramImage {
-  std::string_view format;  // "elf-shared-object", "opencl-c", "spirv", "cubin", ...
-  std::span<const std::byte> bytes;
-  std::span<const std::string_view> kernels;  // entry names; a launch names one by its index here
+  std::string_view format = {};  // "elf-shared-object", "opencl-c", "spirv", "cubin", ...
+  std::span<const std::byte> bytes = {};
+  std::span<const std::string_view> kernels = {};  // a launch names one by its index here
 };
 
 // Where a kernel argument's memory is: a buffer fixed at record(), or a slot that each submit()
@@ -123,13 +123,13 @@ struct ProgramImage {
 enum class ArgKind : uint8_t { kBuffer, kSlot, kScalar };
 struct KernelArg {
   ArgKind kind = ArgKind::kBuffer;
-  Buffer buffer;              // kBuffer
+  Buffer buffer = {};         // kBuffer
   uint32_t slot = 0;          // kSlot: index into submit()'s bindings
   uint64_t offset_bytes = 0;  // kBuffer, kSlot: added to the binding's
   uint64_t scalar = 0;        // kScalar: bit pattern
 };
 struct Binding {
-  Buffer buffer;
+  Buffer buffer = {};
   uint64_t offset_bytes = 0;
 };
 
@@ -139,15 +139,15 @@ struct Command {
   // kLaunch. The kernel runs for every index of the grid; a CPU splits [0, grid[0]) into `parts`
   // equal ranges, one a thread. Commands of a list run in order: each sees all writes of those
   // before it.
-  Program program;
+  Program program = {};
   uint32_t kernel = 0;
   uint32_t grid[3] = {1, 1, 1};
   uint32_t group[3] = {1, 1, 1};
   uint32_t parts = 1;
-  std::span<const KernelArg> args;  // copied by record()
+  std::span<const KernelArg> args = {};  // copied by record()
   // kCopy
-  KernelArg source;
-  KernelArg destination;
+  KernelArg source = {};
+  KernelArg destination = {};
   uint64_t size_bytes = 0;
   // kTimestamp: the device's clock in ns since an arbitrary start, written as u64 to `destination`
 };
@@ -182,5 +182,12 @@ class Device {
   // says why it can't.
   virtual Status reset() = 0;
 };
+
+inline Result<Buffer> Device::import_memory(const ForeignMemory& /*memory*/) {
+  return base::fail(base::Code::kUnsupported, "hal.import_memory",
+                    "The %s device can't use memory that it did not allocate: allocate a buffer and "
+                    "copy into it.",
+                    info().backend);
+}
 
 }  // namespace camshaft::hal

@@ -20,7 +20,7 @@ struct OpenOptions {
       0;  // CPU: threads that share each launch, the caller's among them; 0: all usable
   // CPU: empty, or a CPU number for each thread. Thread 0 is whichever thread calls submit(): it
   // pins itself (realtime::pin_this_thread). Read during open() only.
-  std::span<const uint32_t> cpus;
+  std::span<const uint32_t> cpus = {};
   // CPU: how long a waiting thread spins before it sleeps in the kernel. 0: sleeps at once.
   uint32_t spin_ns = 30'000;
   bool huge_pages = false;  // CPU: ask for transparent huge pages behind large buffers

@@ -16,7 +16,7 @@ namespace camshaft::session {
 
 // Memory of the caller's that the device can use in place.
 struct ImportedMemory {
-  hal::Buffer buffer;
+  hal::Buffer buffer = {};
   uint64_t size_bytes = 0;
   std::byte* host_ptr = nullptr;  // null: no host address
   bool writable = false;

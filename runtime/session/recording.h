@@ -15,10 +15,10 @@ namespace camshaft::session {
 
 // Where the plan's spaces are on the device. Input i is slot i, output i slot input_count + i.
 struct Placement {
-  hal::Program program;
-  hal::Buffer arena;
-  hal::Buffer weights;
-  std::span<const OwnedBuffer> states;
+  hal::Program program = {};
+  hal::Buffer arena = {};
+  hal::Buffer weights = {};
+  std::span<const OwnedBuffer> states = {};
   uint32_t input_count = 0;
   uint32_t slot_count = 0;
 };

@@ -39,7 +39,8 @@ using base::Result;
 using base::Status;
 
 struct SessionOptions {
-  std::string_view target;  // as choose_target() takes it; empty: the first that fits the device
+  std::string_view target =
+      {};  // as choose_target() takes it; empty: the first that fits the device
   // Records a time stamp between commands, for command_times(). Costs a barrier and a clock read
   // each; without it nothing is recorded and nothing is spent.
   bool profile = false;
@@ -48,12 +49,12 @@ struct SessionOptions {
 // A tensor of the caller's: dense, row-major.
 struct TensorView {
   base::DType dtype = base::DType::kFloat32;
-  std::span<const int64_t> shape;
-  base::Bytes data;
+  std::span<const int64_t> shape = {};
+  base::Bytes data = {};
 };
 
 struct RunOptions {
-  hal::Deadline deadline;  // absolute; by default none
+  hal::Deadline deadline = {};  // absolute; by default none
   int64_t input_time_ns =
       0;               // when the inputs were captured, base::mono_time_ns(); 0: when run began
   uint32_t entry = 0;  // entry_index(); 0 is "run"

@@ -5,20 +5,14 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/log_ring.h"
+#include "tests/support/last_sentence.h"
 
 namespace camshaft::conformance {
 namespace {
 
-std::string newest_sentence() {
-  const uint64_t newest = base::log_sequence();
-  const auto lines = base::log_lines_after(newest == 0 ? 0 : newest - 1);
-  return lines.empty() ? "" : lines.back().text;
-}
-
 template <typename T>
 T must(base::Result<T> result, const char* what) {
-  if (!result) throw Failure(std::string(what) + ": " + newest_sentence());
+  if (!result) throw Failure(std::string(what) + ": " + test::last_sentence());
   return std::move(*result);
 }
 
@@ -34,7 +28,7 @@ std::optional<std::string> attempt(const BackendRow& row, void (*function)(Bench
   try {
     Bench bench(row);
     function(bench);
-    if (bench.device().error_count() != 0) return "validation: " + newest_sentence();
+    if (bench.device().error_count() != 0) return "validation: " + test::last_sentence();
   } catch (const Failure& failure) {
     return failure.what();
   }
@@ -145,7 +139,7 @@ hal::CommandList Bench::record(const std::vector<hal::Command>& commands, uint32
 
 void Bench::run(hal::CommandList list, const std::vector<hal::Binding>& bindings) {
   const hal::Ticket ticket = must(device_->submit(list, bindings), "submit");
-  if (!device_->wait(ticket, {}).is_ok()) throw Failure("wait: " + newest_sentence());
+  if (!device_->wait(ticket, {}).is_ok()) throw Failure("wait: " + test::last_sentence());
 }
 
 std::vector<uint32_t> Bench::read(hal::Buffer buffer, size_t count) {

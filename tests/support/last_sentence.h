@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// What the process said last about a failure.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/log_ring.h"
+
+namespace camshaft::test {
+
+inline std::string last_sentence() {
+  const uint64_t newest = base::log_sequence();
+  const auto lines = base::log_lines_after(newest == 0 ? 0 : newest - 1);
+  return lines.empty() ? "" : lines.back().text;
+}
+
+}  // namespace camshaft::test
