@@ -89,8 +89,8 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
   pass_options.disabled = options.disabled_passes;
   if (options.dump) {
     options.dump("graph", ir::print_graph(graph, false));
-    pass_options.dump = [&](const std::string& pass, const ir::Graph& after) {
-      options.dump("graph after " + pass, ir::print_graph(after, false));
+    pass_options.dump = [&](std::string_view pass, const ir::Graph& after) {
+      options.dump("graph after " + std::string(pass), ir::print_graph(after, false));
     };
   }
   CAMSHAFT_TRY_ASSIGN(const ir::Graph simplified, passes::run_pipeline(graph, pass_options));
