@@ -209,7 +209,6 @@ LaneBits evaluate_cast(LaneBits a, DType from, DType to) {
     return static_cast<LaneBits>(wrap_to_dtype(static_cast<int64_t>(a), to));
   }
   if (from == DType::kUInt64 && to == DType::kFloat32) return to_lane(static_cast<float>(a));
-  if (from == DType::kUInt64) return to_lane(static_cast<double>(a));
   if (!base::is_float(from) && to == DType::kFloat32) {
     return to_lane(static_cast<float>(static_cast<int64_t>(a)));
   }
@@ -219,8 +218,9 @@ LaneBits evaluate_cast(LaneBits a, DType from, DType to) {
     write_element(element.bytes.data(), from, a);
     value = literal_as_double(element, 0);
   } else {
-    value =
-        base::is_float(from) ? float_value(a, from) : static_cast<double>(static_cast<int64_t>(a));
+    value = base::is_float(from)     ? float_value(a, from)
+            : from == DType::kUInt64 ? static_cast<double>(a)
+                                     : static_cast<double>(static_cast<int64_t>(a));
   }
   if (!base::is_float(to)) return static_cast<LaneBits>(saturate_to_dtype(value, to));
   if (to == DType::kFloat32 || to == DType::kFloat64) return float_bits(value, to);
