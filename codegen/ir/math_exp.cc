@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/ir/math_builder.h"
+
+namespace camshaft::ir {
+namespace {
+
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+
+// log(2) in two parts, the first with so few bits that n times it is exact.
+struct SplitLog2 {
+  double high, low;
+};
+constexpr SplitLog2 kLog2F32{0x1.63p-1, -0x1.bd0106p-13};
+constexpr SplitLog2 kLog2F64{0x1.62e42feep-1, 0x1.a39ef35793c76p-33};
+
+// (exp(r) - 1 - r) / r^2 on [-0.350039, 0.350039], by fit_math.py.
+// ExpF32: degree 4, error 2^-28.1 of exp
+constexpr double kExpF32[] = {0.49999994, 0.166665092, 0.0416680053, 0.00836999901, 0.00138477294};
+// ExpF64: degree 9, error 2^-57.7 of exp
+constexpr double kExpF64[] = {0x1.000000000000bp-1,  0x1.55555555554e7p-3,  0x1.555555554ff46p-5,
+                              0x1.111111112bca6p-7,  0x1.6c16c186514e9p-10, 0x1.a01a011830e16p-13,
+                              0x1.a01993ed627f7p-16, 0x1.71df453b66fdep-19, 0x1.28b34f63ca26fp-22,
+                              0x1.ad5aa67199a35p-26};
+
+std::span<const double> tail_of(const MathBuilder& m) {
+  if (m.is_f32()) return kExpF32;
+  return kExpF64;
+}
+
+}  // namespace
+
+ExpReduction reduce_exp(MathBuilder& m, ExprId x) {
+  const SplitLog2& log2 = m.is_f32() ? kLog2F32 : kLog2F64;
+  const ExprId magic = m.real(m.format().rounding_magic);
+  const ExprId shifted = m.fma(x, m.real(kLog2E), magic);
+  const ExprId n = m.sub(shifted, magic);
+  const ExprId r = m.fma(n, m.real(-log2.high), x);
+  return {m.fma(n, m.real(-log2.low), r), m.bits(shifted)};
+}
+
+ExprId expm1_of_reduced(MathBuilder& m, ExprId r) {
+  return m.fma(m.mul(r, r), m.polynomial(r, tail_of(m)), r);
+}
+
+ExprId expand_exp(MathBuilder& m, ExprId x) {
+  // Beyond these the result is infinite or 0, without a special case: 2^n comes as two factors that
+  // are normal numbers, and the last product overflows, or rounds to a denormal, once.
+  const ExprId limited = m.is_f32() ? m.clamp(x, -104, 89) : m.clamp(x, -746, 710);
+  const auto [r, n] = reduce_exp(m, limited);
+  const ExprId tail = m.fma(m.polynomial(r, tail_of(m)), r, m.real(1));
+  const ExprId value = m.fma(tail, r, m.real(1));
+  const ExprId half = m.op(KOp::kShr, n, 1);
+  const ExprId scaled = m.mul(value, m.power_of_two(half));
+  return m.mul(scaled, m.power_of_two(m.op(KOp::kSub, n, half)));
+}
+
+}  // namespace camshaft::ir
