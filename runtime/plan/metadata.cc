@@ -290,23 +290,19 @@ std::vector<std::byte> build_message(const PlanInfo& info, uint32_t words) {
 
 base::Status decode_metadata(base::Bytes section, const std::string& file,
                              PlanInfo& info) noexcept {
-  if (section.size() % sizeof(capnp::word) != 0) {
-    return damaged(file, "plan.metadata", "its metadata is not whole words");
-  }
   const kj::ArrayPtr<const capnp::word> words(reinterpret_cast<const capnp::word*>(section.data()),
                                               section.size() / sizeof(capnp::word));
   try {
+    KJ_REQUIRE(words.asBytes().size() == section.size(), "not whole words");
     capnp::ReaderOptions limits;
     limits.traversalLimitInWords = words.size();
     limits.nestingLimit = kNestingLimit;
     capnp::FlatArrayMessageReader message(words, limits);
     Decoder(words.size()).decode(message.getRoot<schema::Plan>(), info);
     return base::ok();
-  } catch (const kj::Exception& e) {
-    return damaged(file, "plan.metadata", "its metadata is malformed (%s)",
-                   e.getDescription().cStr());
   } catch (...) {
-    return damaged(file, "plan.metadata", "its metadata is malformed");
+    // What kj's exceptions say quotes bytes of the message, which may be anything.
+    return damaged(file, "plan.metadata", "section 0 (metadata) is not a well-formed message");
   }
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/base/log_ring.h"
 #include "tests/runtime/plan/sample_plan.h"
 #include "tests/support/allocation_count.h"
+#include "tests/support/last_sentence.h"
 
 namespace camshaft::plan {
 namespace {
@@ -63,7 +64,7 @@ Outcome decode(const std::vector<uint64_t>& words) {
   const uint64_t before = camshaft::test::allocated_bytes();
   outcome.status = decode_metadata(base::as_bytes(std::span(words)), "x.plan", outcome.info);
   outcome.allocated_bytes = camshaft::test::allocated_bytes() - before;
-  outcome.sentence = test::last_sentence();
+  outcome.sentence = camshaft::test::last_sentence();
   return outcome;
 }
 
@@ -94,7 +95,7 @@ TEST_CASE("pointers that share what they point to are stopped") {
   const std::vector<uint64_t> words = make_shared_names(5000, 20'000);
   const Outcome outcome = decode(words);
   CHECK(outcome.status.code() == Code::kCorrupt);
-  CHECK_THAT(outcome.sentence, Catch::Contains("x.plan is damaged: its metadata is malformed"));
+  CHECK_THAT(outcome.sentence, Catch::Contains("x.plan is damaged: section 0 (metadata) is not"));
   CHECK(outcome.allocated_bytes < 64 * 8 * words.size());
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/plan/metadata.h"
 #include "tests/runtime/plan/patch_plan.h"
 #include "tests/runtime/plan/sample_plan.h"
+#include "tests/support/last_sentence.h"
 #include "tests/support/temporary_folder.h"
 
 namespace camshaft::plan {
@@ -24,7 +25,7 @@ using File = std::vector<std::byte>;
 base::Status refusal(const File& file, std::string* sentence = nullptr) {
   const auto plan = PlanFile::from_bytes(file, {}, "bad.plan");
   if (plan) return base::ok();
-  const std::string text = test::last_sentence();
+  const std::string text = camshaft::test::last_sentence();
   CHECK_THAT(text, Contains("bad.plan"));
   if (sentence != nullptr) *sentence = text;
   return plan.error();
@@ -183,7 +184,7 @@ TEST_CASE("files are opened, or not, by path") {
   CHECK(PlanFile::open(path).value().info() == test::make_sample().info);
   REQUIRE(base::write_file_atomically(path, {}).is_ok());
   CHECK(PlanFile::open(path).error().code() == Code::kCorrupt);
-  CHECK_THAT(test::last_sentence(), Contains(path));
+  CHECK_THAT(camshaft::test::last_sentence(), Contains(path));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "tests/runtime/plan/sample_plan.h"
 
 #include "runtime/base/bytes.h"
-#include "runtime/base/log_ring.h"
 #include "runtime/plan/checksum.h"
 
 namespace camshaft::plan::test {
@@ -92,11 +91,6 @@ PlanContents make_sample() {
 
 std::vector<std::byte> write_sample() {
   return write_plan(make_sample()).value();
-}
-
-std::string last_sentence() {
-  const std::vector<base::LogLine> lines = base::log_lines_after(base::log_sequence() - 1);
-  return lines.empty() ? "" : lines.back().text;
 }
 
 }  // namespace camshaft::plan::test

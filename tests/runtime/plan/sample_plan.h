@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "runtime/plan/writer.h"
@@ -13,8 +12,5 @@ namespace camshaft::plan::test {
 
 PlanContents make_sample();
 std::vector<std::byte> write_sample();
-
-// Text of the log ring's newest line, which tells why the last call failed.
-std::string last_sentence();
 
 }  // namespace camshaft::plan::test

@@ -12,6 +12,7 @@
 #include "runtime/plan/reader.h"
 #include "runtime/plan/signing.h"
 #include "tests/runtime/plan/sample_plan.h"
+#include "tests/support/last_sentence.h"
 #include "tests/support/temporary_folder.h"
 
 namespace camshaft::plan {
@@ -64,9 +65,10 @@ TEST_CASE("a signed plan opens with its key and without any") {
 TEST_CASE("with a key configured, other files are refused") {
   const SigningKey key = key_of(1);
   CHECK(code_with_key(test::write_sample(), key) == Code::kCorrupt);
-  CHECK_THAT(test::last_sentence(), Contains("is not signed, but a public key is configured"));
+  CHECK_THAT(camshaft::test::last_sentence(),
+             Contains("is not signed, but a public key is configured"));
   CHECK(code_with_key(sign_plan(test::write_sample(), key_of(2)).value(), key) == Code::kCorrupt);
-  CHECK_THAT(test::last_sentence(), Contains("is not signed by the configured key"));
+  CHECK_THAT(camshaft::test::last_sentence(), Contains("is not signed by the configured key"));
 }
 
 TEST_CASE("a signature is of the content") {
