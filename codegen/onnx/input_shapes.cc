@@ -2,7 +2,7 @@
 #include "codegen/onnx/input_shapes.h"
 
 #include <charconv>
-#include <set>
+#include <utility>
 
 #include "codegen/onnx/format.h"
 #include "codegen/onnx/tensor_proto.h"
@@ -103,6 +103,7 @@ void DeclaredShapes::bind(const ValueInfoProto& input, const ir::Shape& shape,
     }
   }
   if (fits) return;
+  misfits_.insert(input.name());
   problems->push_back({base::Code::kInvalidArgument, input.name(), "",
                        format_text("--shape gives %s, the model declares %s",
                                    shape_text(shape).c_str(), declared_text(input).c_str())});
@@ -146,6 +147,7 @@ std::optional<ir::TensorType> DeclaredShapes::input_type(const ValueInfoProto& i
          "element type " + data_type_name(elem_type) + " is not supported");
     return std::nullopt;
   }
+  if (misfits_.contains(input.name())) return std::nullopt;
   std::optional<ir::TensorType> type = known_type(input);
   const std::string name = printable(input.name());
   if (!type && !input.type().tensor_type().has_shape()) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ class DeclaredShapes {
             std::vector<Problem>* problems);
   std::optional<int64_t> extent(const ::onnx::TensorShapeProto::Dimension& dimension) const;
 
-  std::map<std::string, ir::Shape> given_;      // by input
+  std::map<std::string, ir::Shape> given_;     // by input
+  std::set<std::string> misfits_;              // inputs whose given shape contradicts the model
   std::map<std::string, int64_t> dimensions_;  // by name
 };
 
