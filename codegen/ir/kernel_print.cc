@@ -14,7 +14,7 @@
 namespace camshaft::ir {
 namespace {
 
-// An expression used twice or more in a statement gets a line of its own (%0 = ...) from this many
+// An expression used twice or more in a statement gets a line of its own ($0 = ...) from this many
 // nodes on, and so does one nested deeper than this: text stays short, and nothing recurses deeply.
 constexpr int kAliasSize = 8;
 constexpr int kAliasDepth = 48;
@@ -182,7 +182,7 @@ class Printer {
         if (!info(id).wants_alias) continue;
         const std::string value = text_of(id, 0);
         info(id).alias = next_alias_++;
-        out_ += indent + "%" + std::to_string(info(id).alias) + " = " + value + "\n";
+        out_ += indent + "$" + std::to_string(info(id).alias) + " = " + value + "\n";
         continue;
       }
       if (!done.insert(id).second) continue;
@@ -193,7 +193,7 @@ class Printer {
 
   // The text of an expression where operators that bind less than `binding` need parentheses.
   std::string text(ExprId id, int binding) {
-    if (info(id).alias >= 0) return "%" + std::to_string(info(id).alias);
+    if (info(id).alias >= 0) return "$" + std::to_string(info(id).alias);
     return text_of(id, binding);
   }
 
