@@ -14,8 +14,9 @@ using ir::ValueType;
 
 namespace {
 
-// Longer texts get a name of their own.
+// Longer texts get a name of their own, unless they are all of a statement.
 constexpr size_t kLongText = 72;
+constexpr size_t kLongStatement = 140;
 
 int size_of(DType dtype) {
   return static_cast<int>(base::dtype_size_bytes(dtype));
@@ -24,6 +25,11 @@ int size_of(DType dtype) {
 // Integers that C widens to int before it computes.
 bool is_promoted(ValueType type) {
   return type.lanes == 1 && base::is_int(type.dtype) && size_of(type.dtype) < 4;
+}
+
+// What is in memory: bool as bytes.
+ValueType memory_type(ValueType type) {
+  return {type.dtype == DType::kBool ? DType::kUInt8 : type.dtype, type.lanes};
 }
 
 bool is_mask(ValueType type) {
@@ -96,7 +102,11 @@ void CExprPrinter::begin_stmt(const std::vector<ExprId>& roots, std::string inde
     printed(id) = print(id);
     printed(id).uses = uses;
     if (printed(id).is_atom) continue;
-    if (uses > 1 || printed(id).text.size() > kLongText) name_it(id);
+    const bool is_root = std::find(roots.begin(), roots.end(), id) != roots.end();
+    const size_t limit = is_root ? kLongStatement : kLongText;
+    // A ramp may be an index that strided loads take apart, so it is named by who needs it whole.
+    if (expr(id).op == KOp::kRamp) continue;
+    if (uses > 1 || printed(id).text.size() > limit) name_it(id);
   }
 }
 
@@ -111,11 +121,15 @@ void CExprPrinter::count_uses(const std::vector<ExprId>& order, const std::vecto
   }
 }
 
+std::string CExprPrinter::name_text(const std::string& type, const std::string& text) {
+  const std::string name = namer_.make("t" + std::to_string(names_++));
+  *out_ += indent_ + "const " + type + " " + name + " = " + text + ";\n";
+  return name;
+}
+
 void CExprPrinter::name_it(ExprId id) {
   Printed& p = printed(id);
-  const std::string name = namer_.make("t" + std::to_string(names_++));
-  *out_ += indent_ + "const " + type_of(id) + " " + name + " = " + p.text + ";\n";
-  p.text = name;
+  p.text = name_text(type_of(id), p.text);
   p.level = Level::kPrimary;
   p.is_atom = true;
 }
@@ -246,26 +260,47 @@ CExprPrinter::Printed CExprPrinter::print_var(const Expr& e) {
 
 CExprPrinter::Printed CExprPrinter::print_load(const Expr& e) {
   const ExprId index = e.args[0];
-  const std::string& name = array_name(e.array);
-  const std::string nonzero = e.type.dtype == DType::kBool ? " != 0" : "";
-  const Level level = nonzero.empty() ? Level::kUnary : Level::kOther;
-  const int bytes = is_mask(e.type) ? 1 : 0;
+  const bool is_bool = e.type.dtype == DType::kBool;
+  Printed loaded;
   if (e.type.lanes == 1) {
-    return {.text = element(e.array, index) + nonzero,
-            .level = nonzero.empty() ? Level::kPrimary : Level::kOther};
+    loaded.text = element(e.array, index);
+  } else if (expr(index).type.lanes == 1) {
+    loaded = {.text = "*" + address(e.array, index, e.type, true), .level = Level::kUnary};
+  } else if (const auto strided = strided_load(kernel_, e)) {
+    loaded.text = shuffles(e, *strided);
+  } else {
+    loaded = {.text = gather(e), .level = Level::kUnary};
   }
-  if (expr(index).type.lanes == 1) {
-    return {.text = "*" + address(e.array, index, e.type, true) + nonzero,
-            .level = level,
-            .mask_bytes = bytes};
+  return is_bool ? comparison(loaded.text + " != 0", 1, e.type.lanes) : loaded;
+}
+
+std::string CExprPrinter::shuffles(const Expr& e, const StridedLoad& load) {
+  const ValueType type = memory_type(e.type);
+  const std::string pointer = "*(const " + prelude_.types.memory_name(type, size_of(type.dtype)) +
+                              "*)&" + array_name(e.array) + "[" + full(load.base);
+  std::string result;
+  for (size_t chunk = 0; chunk < load.chunks.size(); ++chunk) {
+    const int64_t offset = load.chunks[chunk];
+    const std::string shift = offset < 0   ? " - " + std::to_string(-offset)
+                              : offset > 0 ? " + " + std::to_string(offset)
+                                           : "";
+    const std::string part = name_text(prelude_.types.name(type), pointer + shift + "]");
+    std::string text = "__builtin_shufflevector(" + (chunk == 0 ? part : result) + ", " + part;
+    for (const int lane : load.masks[chunk]) text += ", " + std::to_string(lane);
+    result = name_text(prelude_.types.name(type), text + ")");
   }
-  const std::string indices = primary_atom(index);
-  const ValueType loaded = {bytes == 1 ? DType::kUInt8 : e.type.dtype, e.type.lanes};
+  return result;
+}
+
+std::string CExprPrinter::gather(const Expr& e) {
+  const std::string indices = primary_atom(e.args[0]);
+  const ValueType loaded = memory_type(e.type);
   std::string text = "(" + prelude_.types.name(loaded) + "){";
   for (int lane = 0; lane < e.type.lanes; ++lane) {
-    text += (lane == 0 ? "" : ", ") + name + "[" + indices + "[" + std::to_string(lane) + "]]";
+    text += (lane == 0 ? "" : ", ") + array_name(e.array) + "[" + indices + "[" +
+            std::to_string(lane) + "]]";
   }
-  return {.text = text + "}" + nonzero, .level = level, .mask_bytes = bytes};
+  return text + "}";
 }
 
 CExprPrinter::Printed CExprPrinter::print_broadcast(const Expr& e) {
@@ -313,8 +348,7 @@ CExprPrinter::Printed CExprPrinter::print_reduce(const Expr& e) {
       text = low + (e.op == KOp::kReduceMax ? " > " : " < ") + high + " ? " + low + " : " + high;
     }
     if (type.lanes == 1) return {.text = text, .level = Level::kOther};
-    whole = namer_.make("t" + std::to_string(names_++));
-    *out_ += indent_ + "const " + prelude_.types.name(type) + " " + whole + " = " + text + ";\n";
+    whole = name_text(prelude_.types.name(type), text);
   }
 }
 
@@ -341,11 +375,13 @@ CExprPrinter::Printed CExprPrinter::print_arithmetic(const Expr& e) {
 
 CExprPrinter::Printed CExprPrinter::print_logic(const Expr& e) {
   const ExprId right = e.args[1];
+  const Expr& flipped = expr(right).op == KOp::kBroadcast ? expr(expr(right).args[0]) : expr(right);
+  if (e.op == KOp::kXor && flipped.op == KOp::kIntConst && flipped.int_value != 0) {
+    return {.text = (e.type.lanes == 1 ? "!" : "~") + operand(e.args[0]),
+            .level = Level::kUnary,
+            .mask_bytes = mask_bytes(e.args[0])};
+  }
   if (e.type.lanes == 1) {
-    int64_t value = 0;
-    if (e.op == KOp::kXor && kernel_.is_int_const(right, &value) && value != 0) {
-      return {.text = "!" + operand(e.args[0]), .level = Level::kUnary};
-    }
     return {.text = operand(e.args[0]) + operator_of(e.op) + operand(right),
             .level = Level::kOther};
   }
@@ -355,11 +391,19 @@ CExprPrinter::Printed CExprPrinter::print_logic(const Expr& e) {
           .mask_bytes = bytes};
 }
 
+// The mask that a comparison gives, `bytes` wide. Of bytes clang makes char, which is not int8_t.
+CExprPrinter::Printed CExprPrinter::comparison(std::string text, int bytes, int32_t lanes) {
+  if (lanes == 1) return {.text = std::move(text), .level = Level::kOther};
+  if (bytes > 1) return {.text = std::move(text), .level = Level::kOther, .mask_bytes = bytes};
+  return {.text = "(" + prelude_.types.mask_name(1, lanes) + ")(" + text + ")",
+          .level = Level::kUnary,
+          .mask_bytes = 1};
+}
+
 CExprPrinter::Printed CExprPrinter::print_compare(const Expr& e) {
   const ValueType type = expr(e.args[0]).type;
-  return {.text = operand(e.args[0]) + operator_of(e.op) + operand(e.args[1]),
-          .level = Level::kOther,
-          .mask_bytes = type.lanes > 1 ? size_of(type.dtype) : 0};
+  return comparison(operand(e.args[0]) + operator_of(e.op) + operand(e.args[1]),
+                    size_of(type.dtype), type.lanes);
 }
 
 CExprPrinter::Printed CExprPrinter::print_select(const Expr& e) {
@@ -388,14 +432,11 @@ CExprPrinter::Printed CExprPrinter::print_cast(const Expr& e) {
   const bool from_bool = from.dtype == DType::kBool;
   if (e.type.dtype == DType::kBool) {
     if (from_bool) return printed(value);
-    const ValueType type = {from.dtype, 1};
     const std::string zero =
         base::is_float(from.dtype) ? c_float_literal(0, from.dtype) : c_int_literal(0, from.dtype);
     const std::string lanes =
         from.lanes == 1 ? zero : "(" + prelude_.types.name(from) + ")(" + zero + ")";
-    return {.text = operand(value) + " != " + lanes,
-            .level = Level::kOther,
-            .mask_bytes = from.lanes > 1 ? size_of(type.dtype) : 0};
+    return comparison(operand(value) + " != " + lanes, size_of(from.dtype), from.lanes);
   }
   const std::string type = prelude_.types.name(e.type);
   if (e.type.lanes == 1) return {.text = "(" + type + ")" + operand(value), .level = Level::kUnary};

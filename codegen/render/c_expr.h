@@ -10,6 +10,7 @@
 #include "codegen/ir/kernel.h"
 #include "codegen/render/c_names.h"
 #include "codegen/render/c_types.h"
+#include "codegen/render/strided.h"
 #include "codegen/render/walk.h"
 
 namespace camshaft::render {
@@ -73,6 +74,7 @@ class CExprPrinter {
   int mask_bytes(ir::ExprId id) { return printed(id).mask_bytes; }
   std::string at_most(ir::ExprId id, Level level);
   void count_uses(const std::vector<ir::ExprId>& order, const std::vector<ir::ExprId>& roots);
+  std::string name_text(const std::string& type, const std::string& text);
   void name_it(ir::ExprId id);
   bool is_constant(ir::ExprId id) const;
 
@@ -88,6 +90,9 @@ class CExprPrinter {
   Printed print_select(const ir::Expr& e);
   Printed print_cast(const ir::Expr& e);
   Printed print_bitcast(const ir::Expr& e);
+  Printed comparison(std::string text, int bytes, int32_t lanes);
+  std::string shuffles(const ir::Expr& e, const StridedLoad& load);
+  std::string gather(const ir::Expr& e);
   Printed call(const char* macro, const char* builtin, const ir::Expr& e);
 
   const ir::Kernel& kernel_;

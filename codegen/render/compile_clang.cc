@@ -4,6 +4,7 @@
 
 #include "codegen/render/compile.h"
 #include "codegen/render/process.h"
+#include "codegen/render/target_info.h"
 #include "codegen/render/toolchain.h"
 #include "runtime/base/file.h"
 
@@ -18,7 +19,6 @@ using base::Code;
 constexpr int kExprsPerFile = 20000;
 
 std::vector<std::string> compiler_command(const std::string& clang, const CpuTarget& target) {
-  const bool is_x86 = target.triple.starts_with("x86_64");
   std::vector<std::string> command = {
       clang, "--no-default-config", "--target=" + target.triple, "-x", "c", "-std=c17", "-O3",
       "-w"};
@@ -34,17 +34,14 @@ std::vector<std::string> compiler_command(const std::string& clang, const CpuTar
   add({"-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops"});
   add({"-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
        "-fomit-frame-pointer", "-fno-ident", "-fno-addrsig"});
-  if (is_x86) {
-    add({"-march=x86-64", "-fcf-protection=none"});
+  if (is_x86(target)) {
+    add({"-fcf-protection=none"});
     command.push_back("-mprefer-vector-width=" + std::to_string(target.vector_bytes * 8));
   }
-  command.push_back("-mtune=" + target.march);
-  std::string_view rest = target.features;
-  while (!rest.empty()) {
-    const size_t comma = rest.find(',');
-    const std::string feature(rest.substr(0, comma));
+  command.push_back((is_x86(target) ? "-march=" : "-mcpu=") + base_cpu(target));
+  command.push_back("-mtune=" + tune_cpu(target));
+  for (const std::string& feature : feature_list(target)) {
     command.insert(command.end(), {"-Xclang", "-target-feature", "-Xclang", feature});
-    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
   }
   return command;
 }

@@ -64,6 +64,9 @@ bool ElfView::read_segments(const Elf64_Ehdr& header) {
   segments_.resize(header.e_phnum);
   for (size_t i = 0; i < segments_.size(); ++i) {
     if (!read(header.e_phoff + i * sizeof(Elf64_Phdr), &segments_[i])) return false;
+    if (!base::range_fits(segments_[i].p_offset, segments_[i].p_filesz, bytes_.size())) {
+      return false;
+    }
   }
   return true;
 }

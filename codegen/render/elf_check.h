@@ -10,9 +10,9 @@
 
 namespace camshaft::render {
 
-// Fails with kInternal unless the 64-bit ELF shared object has no segment that is writable, none
-// that is both writable and executable, no relocation, no undefined symbol, no needed library, and
-// exactly the functions `exports` as its dynamic symbols.
+// Fails with kInternal unless the bytes are a whole 64-bit ELF shared object that has no writable
+// segment, no relocation, no undefined symbol, no needed library, and exactly the functions
+// `exports` as its dynamic symbols.
 base::Status check_shared_object(base::Bytes bytes, const std::vector<std::string>& exports);
 
 }  // namespace camshaft::render

@@ -6,6 +6,7 @@
 
 #include "codegen/ir/kernel_rewrite.h"
 #include "codegen/render/float_bits.h"
+#include "codegen/render/target_info.h"
 
 namespace camshaft::render {
 
@@ -125,8 +126,8 @@ ExprId Legalizer::saturating_cast(ExprId value, DType to) {
   // NaN compares false, hence becomes the lower bound.
   ExprId in_range = kernel_.binary(KOp::kMax, value, kernel_.splat(is_signed ? -limit : 0.0, from));
   in_range = kernel_.binary(KOp::kMin, in_range, kernel_.splat(limit - unit, from));
-  ExprId result = kernel_.intern({.op = KOp::kCast, .type = {to, from.lanes}, .args = {in_range}});
   const ValueType type = {to, from.lanes};
+  ExprId result = kernel_.cast(in_range, to);
   if (value_bits > precision) {
     const uint64_t max = ~uint64_t{0} >> (64 - value_bits);
     const ExprId is_above = kernel_.binary(KOp::kLe, kernel_.splat(limit, from), value);
@@ -170,8 +171,7 @@ ExprId Legalizer::legal_division(const Expr& expr) {
 }  // namespace
 
 bool has_half_conversion(const CpuTarget& target) {
-  return target.triple.starts_with("aarch64") ||
-         ("," + target.features + ",").find(",+f16c,") != std::string::npos;
+  return !is_x86(target) || has_feature(target, "f16c");
 }
 
 ir::Kernel legalize_kernel(ir::Kernel kernel, const CpuTarget& target) {

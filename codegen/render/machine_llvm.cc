@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "codegen/render/module_llvm.h"
+#include "codegen/render/target_info.h"
 
 namespace camshaft::render {
 
@@ -87,8 +88,8 @@ base::Result<LlvmMachine> LlvmMachine::make(const CpuTarget& target) {
                       error.c_str());
   }
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      target.triple, llvm_base_cpu(target), llvm_features(target), target_options(),
-      llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));
+      target.triple, base_cpu(target), llvm_features(target), target_options(), llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));
   CAMSHAFT_CHECK(machine != nullptr);
   return LlvmMachine(std::move(machine));
 }

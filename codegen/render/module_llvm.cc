@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "codegen/render/target_info.h"
 #include "codegen/render/values_llvm.h"
 #include "codegen/render/walk.h"
 
@@ -33,8 +34,8 @@ llvm::AttrBuilder function_attributes(llvm::LLVMContext& context, const CpuTarge
   attributes.addAttribute("no-trapping-math", "true");
   // Workers flush denormals; folding must not assume that they don't.
   attributes.addAttribute("denormal-fp-math", "dynamic,dynamic");
-  attributes.addAttribute("target-cpu", llvm_base_cpu(target));
-  attributes.addAttribute("tune-cpu", target.march);
+  attributes.addAttribute("target-cpu", base_cpu(target));
+  attributes.addAttribute("tune-cpu", tune_cpu(target));
   attributes.addAttribute("target-features", llvm_features(target));
   attributes.addAttribute("prefer-vector-width", std::to_string(target.vector_bytes * 8));
   return attributes;
@@ -64,7 +65,6 @@ class KernelBuilder {
   Function* declare_body();
   void add_param_attributes(Function* body);
   std::vector<Value*> array_pointers(Function* body);
-  bool has_thread_loop() const;
   void guard_empty_range();
   void build_entry(Function* body);
   void build_stmts(const std::vector<Stmt>& body);
@@ -123,9 +123,8 @@ std::vector<Value*> KernelBuilder::array_pointers(Function* body) {
       pointers.push_back(body->getArg(static_cast<unsigned>(id)));
       continue;
     }
-    const auto bits = static_cast<unsigned>(base::dtype_size_bytes(array.dtype)) * 8;
-    auto* type =
-        llvm::ArrayType::get(builder_.getIntNTy(bits), static_cast<uint64_t>(array.elements));
+    auto* type = llvm::ArrayType::get(memory_type(context_, array.dtype),
+                                      static_cast<uint64_t>(array.elements));
     llvm::AllocaInst* local = builder_.CreateAlloca(type, nullptr, array.name);
     local->setAlignment(llvm::Align(uint64_t{kArrayAlignment}));
     pointers.push_back(local);
@@ -133,14 +132,9 @@ std::vector<Value*> KernelBuilder::array_pointers(Function* body) {
   return pointers;
 }
 
-bool KernelBuilder::has_thread_loop() const {
-  return !kernel_.body.empty() && kernel_.body[0].kind == ir::StmtKind::kFor &&
-         kernel_.body[0].loop == ir::LoopKind::kThread;
-}
-
 // Without a thread loop the whole kernel is one iteration.
 void KernelBuilder::guard_empty_range() {
-  if (has_thread_loop()) return;
+  if (has_thread_loop(kernel_)) return;
   Function* function = builder_.GetInsertBlock()->getParent();
   BasicBlock* empty = BasicBlock::Create(context_, "empty", function);
   BasicBlock* work = BasicBlock::Create(context_, "work", function);
@@ -229,20 +223,11 @@ void KernelBuilder::build_if(const Stmt& stmt) {
   builder_.SetInsertPoint(after);
 }
 
-bool is_x86(const CpuTarget& target) {
-  return target.triple.starts_with("x86_64");
-}
-
 }  // namespace
 
 std::string llvm_features(const CpuTarget& target) {
-  const bool has_avx512 = target.features.find("+avx512f") != std::string::npos;
-  // LLVM 19 asks for this one before it uses 512-bit registers.
-  return target.features + (has_avx512 ? ",+evex512" : "");
-}
-
-const char* llvm_base_cpu(const CpuTarget& target) {
-  return is_x86(target) ? "x86-64" : "generic";
+  // LLVM 19 asks for evex512 before it uses 512-bit registers.
+  return target.features + (has_feature(target, "avx512f") ? ",+evex512" : "");
 }
 
 std::unique_ptr<llvm::Module> build_module(const std::vector<const Kernel*>& kernels,

@@ -21,7 +21,5 @@ std::unique_ptr<llvm::Module> build_module(const std::vector<const ir::Kernel*>&
 
 // The features that LLVM must be told: the target's and what they imply.
 std::string llvm_features(const CpuTarget& target);
-// LLVM's name of the instruction set that the features extend.
-const char* llvm_base_cpu(const CpuTarget& target);
 
 }  // namespace camshaft::render

@@ -47,10 +47,6 @@ class KernelPrinter {
   void print_let(const Stmt& stmt);
   void print_store(const Stmt& stmt, const std::string& indent);
   std::string param_declaration(ArrayId id) const;
-  bool has_thread_loop() const {
-    return !kernel_.body.empty() && kernel_.body[0].kind == ir::StmtKind::kFor &&
-           kernel_.body[0].loop == ir::LoopKind::kThread;
-  }
 
   const Kernel& kernel_;
   CTypes& types_;
@@ -99,7 +95,7 @@ void KernelPrinter::print_locals() {
     out_ += "  " + std::string(c_memory_type(array.dtype)) + " " + printer_.array_name(id) + "[" +
             std::to_string(array.elements) + "] __attribute__((aligned(64)));\n";
   }
-  if (!has_thread_loop()) out_ += "  if (begin >= end) return;\n";
+  if (!has_thread_loop(kernel_)) out_ += "  if (begin >= end) return;\n";
 }
 
 void KernelPrinter::print_entry() {

@@ -46,6 +46,10 @@ llvm::SmallVector<int> range(int begin, int count) {
 
 }  // namespace
 
+llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype) {
+  return dtype == DType::kBool ? llvm::Type::getInt8Ty(context) : scalar_type(context, dtype);
+}
+
 ValueBuilder::ValueBuilder(const ir::Kernel& kernel, llvm::IRBuilder<>& builder,
                            std::vector<Value*> arrays)
     : kernel_(kernel), builder_(builder), order_(kernel), arrays_(std::move(arrays)) {
@@ -58,8 +62,7 @@ llvm::Type* ValueBuilder::type_of(ValueType type) const {
 }
 
 llvm::Type* ValueBuilder::memory_type_of(ValueType type) const {
-  if (type.dtype != DType::kBool) return type_of(type);
-  return with_lanes(llvm::Type::getInt8Ty(builder_.getContext()), type.lanes);
+  return with_lanes(memory_type(builder_.getContext(), type.dtype), type.lanes);
 }
 
 void ValueBuilder::begin_stmt(const std::vector<ExprId>& roots) {
@@ -157,15 +160,34 @@ Value* ValueBuilder::build_load(const Expr& e) {
                                    llvm::Align(alignment)),
         e.type);
   }
+  const std::optional<StridedLoad> strided = strided_load(kernel_, e);
+  return from_memory(strided ? build_strided(e, *strided) : build_gather(e), e.type);
+}
+
+Value* ValueBuilder::build_strided(const Expr& e, const StridedLoad& load) {
+  const llvm::Align alignment(static_cast<uint64_t>(base::dtype_size_bytes(e.type.dtype)));
+  Value* result = nullptr;
+  for (size_t chunk = 0; chunk < load.chunks.size(); ++chunk) {
+    Value* index = builder_.CreateAdd(value(load.base),
+                                      builder_.getInt64(static_cast<uint64_t>(load.chunks[chunk])));
+    Value* part =
+        builder_.CreateAlignedLoad(memory_type_of(e.type), address(e.array, index), alignment);
+    result = builder_.CreateShuffleVector(chunk == 0 ? part : result, part, load.masks[chunk]);
+  }
+  return result;
+}
+
+Value* ValueBuilder::build_gather(const Expr& e) {
   const llvm::Align alignment(static_cast<uint64_t>(base::dtype_size_bytes(e.type.dtype)));
   llvm::Type* element = memory_type_of({e.type.dtype, 1});
+  const ExprId index = e.args[0];
   Value* gathered = llvm::PoisonValue::get(memory_type_of(e.type));
   for (uint64_t lane = 0; lane < static_cast<uint64_t>(e.type.lanes); ++lane) {
     Value* place = address(e.array, builder_.CreateExtractElement(value(index), lane));
     Value* loaded = builder_.CreateAlignedLoad(element, place, alignment);
     gathered = builder_.CreateInsertElement(gathered, loaded, lane);
   }
-  return from_memory(gathered, e.type);
+  return gathered;
 }
 
 Value* ValueBuilder::build_ramp(const Expr& e) {

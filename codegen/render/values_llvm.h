@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "codegen/ir/kernel.h"
+#include "codegen/render/strided.h"
 #include "codegen/render/walk.h"
 
 namespace camshaft::render {
+
+// The type of an array's elements.
+llvm::Type* memory_type(llvm::LLVMContext& context, ir::DType dtype);
 
 // Builds the values of one kernel at the builder's place, a statement at a time. f16 is half, bf16
 // is i16, bool is i1 (in memory i8).
@@ -42,6 +46,8 @@ class ValueBuilder {
   llvm::Value* build(const ir::Expr& e);
   llvm::Value* build_const(const ir::Expr& e);
   llvm::Value* build_load(const ir::Expr& e);
+  llvm::Value* build_strided(const ir::Expr& e, const StridedLoad& load);
+  llvm::Value* build_gather(const ir::Expr& e);
   llvm::Value* build_ramp(const ir::Expr& e);
   llvm::Value* build_reduce(const ir::Expr& e);
   llvm::Value* build_arithmetic(const ir::Expr& e);

@@ -46,6 +46,12 @@ void for_each_stmt(const std::vector<Stmt>& body, const std::function<void(const
   }
 }
 
+bool has_thread_loop(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(), [](const Stmt& stmt) {
+    return stmt.kind == ir::StmtKind::kFor && stmt.loop == ir::LoopKind::kThread;
+  });
+}
+
 const std::vector<ExprId>& StmtOrder::list(const std::vector<ExprId>& roots) {
   stamps_.resize(static_cast<size_t>(kernel_.expr_count()));
   ++stamp_;

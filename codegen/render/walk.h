@@ -14,6 +14,9 @@ namespace camshaft::render {
 void for_each_stmt(const std::vector<ir::Stmt>& body,
                    const std::function<void(const ir::Stmt&)>& visit);
 
+// Whether the kernel has a thread loop (Lets may stand beside it); if not, it is one iteration.
+bool has_thread_loop(const ir::Kernel& kernel);
+
 // Lists what one statement evaluates: the expressions below some roots, each once, operands first.
 // Reused from statement to statement, so that a list costs no more than its length.
 class StmtOrder {
