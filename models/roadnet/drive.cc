@@ -17,18 +17,8 @@ float wave_rate(double time_s, float period_s, float phase) {
   return static_cast<float>(exact_cos(kTwoPi * time_s / period_s + phase) * kTwoPi / period_s);
 }
 
-// The car weaves about its lane's centre; its heading is the one that this motion has.
-void place_car(const Motion& motion, double time_s, Scene& scene) {
-  scene.s = 200.0 + motion.speed_mps * time_s;
-  scene.speed_mps = motion.speed_mps;
-  float sideways_mps = 0;
-  for (size_t i = 0; i < motion.weave_m.size(); ++i) {
-    scene.lateral_m +=
-        motion.weave_m[i] * wave(time_s, motion.weave_period_s[i], motion.weave_phase[i]);
-    sideways_mps +=
-        motion.weave_m[i] * wave_rate(time_s, motion.weave_period_s[i], motion.weave_phase[i]);
-  }
-  scene.heading_rad = sideways_mps / motion.speed_mps;
+double course_s(const Motion& motion, double time_s) {
+  return 200.0 + motion.speed_mps * time_s;
 }
 
 // Suspension: two waves each, of periods that do not repeat together.
@@ -42,11 +32,32 @@ void move_body(const Motion& motion, double time_s, Scene& scene) {
 
 }  // namespace
 
-Scene Drive::scene(double time_s) const {
+// The car weaves about its lane's centre; its heading is the one that this motion has.
+CarState Drive::car(double time_s) const {
+  const Motion& motion = world_.motion;
+  CarState car;
+  car.s = course_s(motion, time_s);
+  car.speed_mps = motion.speed_mps;
+  float sideways_mps = 0;
+  for (size_t i = 0; i < motion.weave_m.size(); ++i) {
+    car.lateral_m +=
+        motion.weave_m[i] * wave(time_s, motion.weave_period_s[i], motion.weave_phase[i]);
+    sideways_mps +=
+        motion.weave_m[i] * wave_rate(time_s, motion.weave_period_s[i], motion.weave_phase[i]);
+  }
+  car.heading_rad = sideways_mps / motion.speed_mps;
+  return car;
+}
+
+Scene Drive::scene(double time_s, const CarState& car) const {
   Scene scene;
   scene.world = world_;
   scene.time_s = time_s;
-  place_car(world_.motion, time_s, scene);
+  scene.s = car.s;
+  scene.course_s = course_s(world_.motion, time_s);
+  scene.lateral_m = car.lateral_m;
+  scene.heading_rad = car.heading_rad;
+  scene.speed_mps = car.speed_mps;
   move_body(world_.motion, time_s, scene);
   scene.road = RoadAhead(world_.profile, scene.s, scene.lateral_m, scene.heading_rad);
   scene.world_heading_rad = world_.profile.heading(scene.s) + scene.heading_rad;

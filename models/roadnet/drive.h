@@ -13,6 +13,14 @@ namespace camshaft::roadnet {
 
 inline constexpr double kFrameRate_hz = 20.0;
 
+/// Where the own car is and how it points.
+struct CarState {
+  double s = 0;           ///< position on the road
+  float lateral_m = 0;    ///< left of the lane's centre
+  float heading_rad = 0;  ///< left of the lane's direction
+  float speed_mps = 0;
+};
+
 class Drive {
  public:
   explicit Drive(uint64_t seed) : world_(make_world(seed)) {}
@@ -20,9 +28,13 @@ class Drive {
 
   const World& world() const { return world_; }
 
-  /// The scene at `time_s` >= 0. The same time gives the same scene, bit for bit. Allocates the
-  /// scene's lists; thread-safe.
-  Scene scene(double time_s) const;
+  /// The course that the car takes when nobody steers it.
+  CarState car(double time_s) const;
+
+  /// The scene at `time_s` >= 0, with the car on its course or where the caller has put it. The
+  /// same arguments give the same scene, bit for bit. Allocates the scene's lists; thread-safe.
+  Scene scene(double time_s) const { return scene(time_s, car(time_s)); }
+  Scene scene(double time_s, const CarState& car) const;
 
  private:
   World world_;

@@ -45,6 +45,9 @@ struct Rgb {
 inline Rgb operator+(Rgb a, Rgb b) {
   return {a.r + b.r, a.g + b.g, a.b + b.b};
 }
+inline Rgb operator-(Rgb a, Rgb b) {
+  return {a.r - b.r, a.g - b.g, a.b - b.b};
+}
 inline Rgb operator*(Rgb a, Rgb b) {
   return {a.r * b.r, a.g * b.g, a.b * b.b};
 }
@@ -108,10 +111,13 @@ inline double exact_cos(double v) {
   return exact_sin(v + 0.5 * kPi);
 }
 
-/// e^v to about 1e-13, by halving the argument ten times; -200 < v < 200.
+/// e^v to about 1e-12, by halving the argument ten times; -50 < v < 50.
 inline double exact_exp(double v) {
   const double r = v / 1024.0;
-  double p = 1.0 + r * (1.0 + r / 2.0 * (1.0 + r / 3.0 * (1.0 + r / 4.0 * (1.0 + r / 5.0))));
+  double p = 1.0;
+  for (int n = 8; n >= 1; --n) {
+    p = 1.0 + r / n * p;
+  }
   for (int i = 0; i < 10; ++i) {
     p = p * p;
   }

@@ -65,7 +65,8 @@ float Illumination::canopy_share(const RoadPoint& road) const {
   const float s = texture_s_ + road.s + along * canopy_reach_;
   const float crowns = noise_.at(s * 0.25f, d * 0.25f + 17.0f);
   const float leaves = noise_.at(s * 2.0f, d * 2.0f);
-  const float cover = crowns + 0.35f * (leaves - 0.5f);
+  const float rim = minf(into_verge, kVergeWidth_m - into_verge);
+  const float cover = crowns + 0.35f * (leaves - 0.5f) - 0.5f * clamp01(1.0f - rim);
   return 1.0f - smoothstep(-0.06f, 0.06f, cover - (1.0f - r.canopy_shadow));
 }
 

@@ -57,7 +57,8 @@ struct Bridge {
 
 struct Scene {
   World world;
-  double s = 0;  ///< position of the car on the road
+  double s = 0;         ///< position of the car on the road
+  double course_s = 0;  ///< where its course would have it: what the traffic moves relative to
   double time_s = 0;
   float lateral_m = 0;    ///< the car's distance left of its lane's centre
   float heading_rad = 0;  ///< the car's heading left of the lane's direction

@@ -4,7 +4,7 @@
 namespace camshaft::roadnet {
 namespace {
 
-constexpr float kDeckHalfLength_m = 60.0f;
+constexpr float kDeckHalfLength_m = 150.0f;
 constexpr float kPillar_m = 1.1f;
 constexpr Rgb kBark{0.06f, 0.045f, 0.03f};
 
@@ -268,7 +268,8 @@ Rgb Solids::prop_light(const Prop& prop, Vec3 point, const Hit& hit) const {
     const float u = 2.0f * hit.along - 1.0f;
     const float v = hit.up / prop.top_m;
     const bool trunk = absf(u) < 0.07f && v < 0.28f;
-    const float leaves = noise_.at(u * 9.0f + id, v * 14.0f);
+    const float leaves =
+        0.6f * noise_.at(u * 9.0f + id, v * 14.0f) + 0.4f * noise_.at(u * 31.0f + id, v * 47.0f);
     albedo = trunk ? kBark : albedo * ((0.45f + 0.9f * leaves) * (0.55f + 0.6f * v));
     normal = {normal.x * 0.6f, normal.y * 0.6f, 0.6f};
   } else if (prop.kind == PropKind::kSign) {

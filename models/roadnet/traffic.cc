@@ -92,7 +92,8 @@ void add_lead(Scene& scene) {
     const float k = clamp01(time / kLaneChange_s);
     turn = side * 6.0f * k * (1.0f - k) / (kLaneChange_s * m.speed_mps);
   }
-  place(scene, scene.road.centre(0.0f).s + gap + 0.5f * lead.length_m, d, turn, false, lead);
+  const float ahead = static_cast<float>(scene.course_s - scene.s) + gap;
+  place(scene, scene.road.centre(0.0f).s + ahead + 0.5f * lead.length_m, d, turn, false, lead);
   scene.vehicles.push_back(lead);
 }
 
@@ -104,7 +105,7 @@ void add_lane(Scene& scene, int lane, bool oncoming) {
   const double spacing = rng.uniform(28.0f, 60.0f);
   const float kind_speed = rng.uniform(-0.2f, 0.2f) * m.speed_mps;
   const double drift = oncoming ? -(2.0 * m.speed_mps + kind_speed) : kind_speed;
-  const double moved = drift * scene.time_s + spacing * rng.uniform();
+  const double moved = drift * scene.time_s + spacing * rng.uniform() + (scene.course_s - scene.s);
   const int64_t first = static_cast<int64_t>(std::floor((kNearest_m - moved) / spacing)) + 1;
   for (int64_t i = first; static_cast<double>(i) * spacing + moved < kFarthest_m; ++i) {
     const uint64_t id =

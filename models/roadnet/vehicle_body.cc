@@ -64,8 +64,11 @@ bool ConvexHull::intersect(Vec3 origin, Vec3 direction, float& t, Face& face) co
     } else {
       leave = minf(leave, at);
     }
+    if (enter > leave) {
+      return false;
+    }
   }
-  if (entered < 0 || enter > leave) {
+  if (entered < 0) {
     return false;
   }
   t = enter;
