@@ -120,10 +120,11 @@ NodeId Graph::add_constant(std::shared_ptr<const Literal> literal, std::string_v
 }
 
 NodeId Graph::add_splat(const TensorType& type, double value) {
-  const TensorType one{type.dtype, Shape(type.shape.size(), 1)};
+  const Shape shape = type.shape;  // `type` may be a node's own, which moves as nodes are added
+  const TensorType one{type.dtype, Shape(shape.size(), 1)};
   const NodeId constant = add_constant(splat_literal(one, value));
-  if (type == one) return constant;
-  return add(Op::kBroadcast, {constant}, BroadcastAttrs{type.shape});
+  if (shape == one.shape) return constant;
+  return add(Op::kBroadcast, {constant}, BroadcastAttrs{shape});
 }
 
 NodeId Graph::add(Op op, std::vector<NodeId> operands, Attrs attrs, std::string_view node_name) {

@@ -12,14 +12,19 @@
 //   broadcasting is always an explicit Broadcast node. Comparisons give kBool.
 // - Floats are IEEE 754 in their dtype; f16 and bf16 are computed in f32 and rounded. Integer
 //   arithmetic wraps. Integer Div and Rem truncate toward zero (as in C); division by zero gives 0.
+//   Rem of floats is fmod. Integer Pow wraps; a negative exponent is a truncating division of 1.
 //   Max and Min give NaN if either operand is NaN. Round is to nearest, ties to even. Cast from float
 //   to integer truncates toward zero and saturates, NaN gives 0; cast to bool is x != 0.
 // - Reduce, ArgReduce keep the reduced axes with extent 1 (a Reshape drops them). The order of
 //   float summation is not specified. A reduction over no elements gives its identity (sum 0,
 //   prod 1, max -inf or the lowest integer, min +inf or the highest).
+//   ArgReduce over an axis with a NaN gives some index of the axis.
+// - A Pool window that meets only padding gives the identity too (average: 0). Pad's kReflect pads
+//   at most extent - 1 on a side, kWrap at most the extent. A Gather index out of range is an error
+//   of the model: the oracle refuses it, a kernel must not read outside the tensor.
 // - Conv, MatMul, Pool, Reduce stay structured down to lowering.
 //
-// The same contract is executable: infer_type() and verify_graph() (verify_graph.h) check it, and
+// The same contract is executable: infer_type() and verify_graph() check it, and
 // the oracle (oracle.h) computes it in double precision.
 #pragma once
 

@@ -82,14 +82,18 @@ std::optional<ir::Literal> scale_weights(const ir::Literal& literal, size_t axis
                                          const Channels& scale) {
   int64_t inner = 1;
   for (size_t i = axis + 1; i < literal.type.shape.size(); ++i) inner *= literal.type.shape[i];
-  const auto channels = static_cast<int64_t>(scale.size());
   ir::Literal result = ir::zero_literal(literal.type);
   const int64_t count = literal.type.elements();
-  for (int64_t i = 0; i < count; ++i) {
-    const double before = ir::literal_as_double(literal, i);
-    ir::set_literal_element(result, i, before * scale[static_cast<size_t>(i / inner % channels)]);
-    if (std::isfinite(before) && !std::isfinite(ir::literal_as_double(result, i))) {
-      return std::nullopt;
+  int64_t at = 0;
+  while (at < count) {
+    for (const double factor : scale) {
+      for (const int64_t end = at + inner; at < end; ++at) {
+        const double before = ir::literal_as_double(literal, at);
+        ir::set_literal_element(result, at, before * factor);
+        if (std::isfinite(before) && !std::isfinite(ir::literal_as_double(result, at))) {
+          return std::nullopt;
+        }
+      }
     }
   }
   return result;

@@ -53,6 +53,14 @@ TEST_CASE("a splat of a rank above 0 is a broadcast of one element") {
   CHECK(literal_as_int(*one.as<ConstantAttrs>().literal, 0) == -3);
 }
 
+TEST_CASE("a splat may take its type from a node of the same graph") {
+  Graph graph;
+  NodeId last = graph.add_input("x", kImage);
+  for (int i = 0; i < 100; ++i) last = graph.add_splat(graph.node(last).type, i);
+  CHECK(graph.node(last).type == kImage);
+  CHECK(verify_graph(graph).is_ok());
+}
+
 TEST_CASE("consumers are listed once for each operand that they read") {
   Graph graph;
   const NodeId x = graph.add_input("x", kImage);

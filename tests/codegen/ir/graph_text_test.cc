@@ -47,6 +47,24 @@ TEST_CASE("every form of the text is read and printed back unchanged") {
   CHECK(print_graph(*graph) == kEveryOp);
 }
 
+TEST_CASE("text that ends anywhere, or lost a character, is no trouble") {
+  const std::string whole = kEveryOp;
+  const size_t last = whole.rfind('}');
+  int accepted = 0;
+  for (size_t i = 0; i < last; ++i) accepted += parse_graph(whole.substr(0, i)).has_value() ? 1 : 0;
+  CHECK(accepted == 0);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::string text = whole;
+    text.erase(i, 1);
+    const base::Result<Graph> graph = parse_graph(text);
+    if (!graph) continue;
+    const base::Result<Graph> again = parse_graph(print_graph(*graph));
+    CAPTURE(text);
+    REQUIRE(again.has_value());
+    CHECK(print_graph(*again) == print_graph(*graph));
+  }
+}
+
 TEST_CASE("types, names of values, defaults and comments are free") {
   const base::Result<Graph> graph = parse_graph(R"(
     graph "g" {  // a comment
