@@ -83,14 +83,18 @@ base::Status TargetBuilder::build(plan::PlanContents& contents, TargetReport& re
   return base::ok();
 }
 
+lower::LoweredKernel TargetBuilder::lower(const lower::Task& task) const {
+  const lower::Strategy* forced = lower::find_strategy(options_.force_strategy);
+  if (forced == nullptr || !forced->matches(task)) return lower::lower_region(task);
+  return forced->emit(task, forced->knobs(task).front());
+}
+
 void TargetBuilder::lower_regions() {
   for (const schedule::Region& region : schedule_.regions) {
     const lower::Task task{schedule_, region, target_};
     command_of_region_.push_back(static_cast<uint32_t>(info_.commands.size()));
     if (task.type(region.output).elements() == 0) continue;  // nothing to compute
-    auto forced = lower::lower_region_with(task, options_.force_strategy, nullptr);
-    const bool use_forced = !options_.force_strategy.empty() && forced.has_value();
-    add_command(task, use_forced ? std::move(forced).value() : lower::lower_region(task));
+    add_command(task, lower(task));
   }
 }
 

@@ -27,6 +27,7 @@ class TargetBuilder {
   base::Status build(plan::PlanContents& contents, TargetReport& report);
 
  private:
+  lower::LoweredKernel lower(const lower::Task& task) const;
   void lower_regions();
   void add_command(const lower::Task& task, lower::LoweredKernel lowered);
   uint32_t kernel_number(ir::Kernel kernel, const lower::LoweredKernel& lowered);
