@@ -8,12 +8,13 @@
 
 namespace camshaft::render {
 
+// Whether C or the text around rendered functions gives the name a meaning: keywords, types,
+// macros, parameters, and the like of "f32x8" and "i32_of_f32".
+bool is_reserved_in_c(std::string_view name);
+
 // Makes identifiers: unique, legal in C, and like the name asked for.
 class CNamer {
  public:
-  // Keywords, the types of stdint.h and the names that rendered functions use are taken from the
-  // start.
-  CNamer();
   std::string make(std::string_view like);
 
  private:

@@ -87,8 +87,7 @@ std::string CTypes::mask_name(int bytes, int32_t lanes) {
 }
 
 std::string CTypes::memory_name(ir::ValueType type, int64_t alignment) {
-  const DType dtype = type.dtype == DType::kBool ? DType::kUInt8 : type.dtype;
-  const std::string vector = name({dtype, type.lanes});
+  const std::string vector = name(memory_type(type));
   const std::string result = vector + "_at" + std::to_string(alignment);
   aligned_.insert("typedef " + vector + " " + result + " __attribute__((aligned(" +
                   std::to_string(alignment) + ")));\n");

@@ -14,6 +14,20 @@
 
 namespace camshaft::render {
 
+inline int size_of(ir::DType dtype) {
+  return static_cast<int>(base::dtype_size_bytes(dtype));
+}
+
+// Whether values of the type are masks.
+inline bool is_mask(ir::ValueType type) {
+  return type.dtype == ir::DType::kBool && type.lanes > 1;
+}
+
+// The type of the same lanes in memory: bool as bytes.
+inline ir::ValueType memory_type(ir::ValueType type) {
+  return {type.dtype == ir::DType::kBool ? ir::DType::kUInt8 : type.dtype, type.lanes};
+}
+
 // "float", "int8_t", ...
 const char* c_scalar_type(ir::DType dtype);
 // The type of an array's elements.

@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "codegen/render/c_names.h"
 #include "codegen/render/walk.h"
 
 namespace camshaft::render {
@@ -118,6 +119,10 @@ Status check_renderable(const std::vector<Kernel>& kernels, const CpuTarget& tar
       return base::fail(Code::kInvalidArgument, "render.kernel_name",
                         "kernel \"%s\": a name is made of letters, digits and underscores",
                         kernel.name.c_str());
+    }
+    if (is_reserved_in_c(kernel.name)) {
+      return base::fail(Code::kInvalidArgument, "render.kernel_name",
+                        "kernel %s: the name means something else in C", kernel.name.c_str());
     }
     // The C renderer makes two functions, NAME and NAME_body.
     if (!names.insert(kernel.name).second || !names.insert(kernel.name + "_body").second) {

@@ -89,6 +89,9 @@ TEST_CASE("names") {
   require_refused({Sample("two words").kernel}, "x86-64-v3", "is made of letters");
   require_refused({Sample("9lives").kernel}, "x86-64-v3", "is made of letters");
   require_refused({Sample("").kernel}, "x86-64-v3", "is made of letters");
+  for (const char* name : {"double", "fma", "f32x8", "i32_of_f32", "int64_t"}) {
+    require_refused({Sample(name).kernel}, "x86-64-v3", "means something else in C");
+  }
   require_refused({Sample("same").kernel, Sample("same").kernel}, "x86-64-v3",
                   "another kernel has this name");
   require_refused({Sample("same").kernel, Sample("same_body").kernel}, "x86-64-v3",
@@ -117,10 +120,10 @@ TEST_CASE("ops that the target lacks") {
   Sample power("power");
   power.store(power.kernel.binary(KOp::kPow, power.first(), power.first()));
   require_refused({power.kernel}, "cortex-a76", "pow on f32 has no instruction on cortex-a76");
-  Sample fma("fma");
+  Sample fma("fused");
   fma.store(fma.kernel.fma(fma.first(), fma.first(), fma.first()));
   require_refused({fma.kernel}, "x86-64-v2", "fma on f32 has no instruction on x86-64-v2");
-  Sample floor("floor");
+  Sample floor("down");
   floor.store(floor.kernel.unary(KOp::kFloor, floor.first()));
   require_refused({floor.kernel}, "x86-64", "floor on f32 has no instruction on x86-64");
   Sample rem("rem", DType::kFloat64);

@@ -76,7 +76,8 @@ Kernel busy_kernel(int32_t lanes) {
   const ArrayId flags = k.add_param("0", DType::kBool, 1024, true);  // no identifier
   k.add_local("unused", DType::kFloat32, 8);
   const VarId t = k.add_loop_var("begin", 0, 3);  // a name of the function's own
-  const VarId unused = k.add_let_var("unused", {DType::kFloat32, lanes});
+  // A type's name.
+  const VarId unused = k.add_let_var("f32x8", {DType::kFloat32, lanes});
   const VarId kept = k.add_let_var("t0", {DType::kBool, lanes});
   const ExprId index = k.mul(k.var(t), 64);
   const ExprId x = k.load(a, index, lanes);

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// What each operation becomes in C.
+#include <utility>
+
+#include "codegen/render/c_expr.h"
+
+namespace camshaft::render {
+
+using ir::DType;
+using ir::Expr;
+using ir::ExprId;
+using ir::KOp;
+using ir::ValueType;
+
+namespace {
+
+// Integers that C widens to int before it computes.
+bool is_promoted(ValueType type) {
+  return type.lanes == 1 && base::is_int(type.dtype) && size_of(type.dtype) < 4;
+}
+
+const char* operator_of(KOp op) {
+  switch (op) {
+    case KOp::kAdd:
+      return " + ";
+    case KOp::kSub:
+      return " - ";
+    case KOp::kMul:
+      return " * ";
+    case KOp::kDiv:
+      return " / ";
+    case KOp::kRem:
+      return " % ";
+    case KOp::kAnd:
+      return " & ";
+    case KOp::kOr:
+      return " | ";
+    case KOp::kXor:
+      return " ^ ";
+    case KOp::kShl:
+      return " << ";
+    case KOp::kShr:
+      return " >> ";
+    case KOp::kEq:
+      return " == ";
+    case KOp::kLt:
+    case KOp::kMin:
+      return " < ";
+    case KOp::kLe:
+      return " <= ";
+    case KOp::kMax:
+      return " > ";
+    default:
+      CAMSHAFT_CHECK(false && "not a C operator");
+      return "";
+  }
+}
+
+}  // namespace
+
+bool CExprPrinter::is_constant(ExprId id) const {
+  return expr(id).op == KOp::kIntConst || expr(id).op == KOp::kFloatConst;
+}
+
+CExprPrinter::Printed CExprPrinter::print_broadcast(const Expr& e) {
+  const ExprId scalar = e.args[0];
+  const bool is_atom = printed(scalar).is_atom;
+  if (e.type.dtype == DType::kBool) {
+    const std::string type = prelude_.types.mask_name(4, e.type.lanes);
+    return {.text = "(" + type + ")(-(int32_t)" + operand(scalar) + ")",
+            .level = Level::kUnary,
+            .mask_bytes = 4,
+            .is_atom = is_atom};
+  }
+  return {.text = "(" + prelude_.types.name(e.type) + ")(" + full(scalar) + ")",
+          .level = Level::kUnary,
+          .is_atom = is_atom};
+}
+
+CExprPrinter::Printed CExprPrinter::print_ramp(const Expr& e) {
+  const std::string type = prelude_.types.name(e.type);
+  std::string steps = "(" + type + "){";
+  for (int lane = 0; lane < e.type.lanes; ++lane) {
+    steps += (lane == 0 ? "" : ", ") + std::to_string(lane);
+  }
+  steps += "}";
+  int64_t stride = 0;
+  if (!kernel_.is_int_const(e.args[1], &stride) || stride != 1) {
+    steps += " * (" + type + ")(" + full(e.args[1]) + ")";
+  }
+  return {.text = "(" + type + ")(" + full(e.args[0]) + ") + " + steps, .level = Level::kAdd};
+}
+
+CExprPrinter::Printed CExprPrinter::print_reduce(const Expr& e) {
+  ValueType type = expr(e.args[0]).type;
+  std::string whole = primary_atom(e.args[0]);
+  for (;;) {
+    type.lanes /= 2;
+    const std::string low = whole + ".lo";
+    const std::string high = whole + ".hi";
+    std::string text;
+    if (e.op == KOp::kReduceAdd) {
+      text = low + " + " + high;
+      if (is_promoted(type))
+        text = "(" + std::string(c_scalar_type(type.dtype)) + ")(" + text + ")";
+    } else {
+      text = low + (e.op == KOp::kReduceMax ? " > " : " < ") + high + " ? " + low + " : " + high;
+    }
+    if (type.lanes == 1) return {.text = text, .level = Level::kOther};
+    whole = name_text(prelude_.types.name(type), text);
+  }
+}
+
+CExprPrinter::Printed CExprPrinter::print_arithmetic(const Expr& e) {
+  const bool is_sum = e.op == KOp::kAdd || e.op == KOp::kSub;
+  const bool is_product = e.op == KOp::kMul || e.op == KOp::kDiv || e.op == KOp::kRem;
+  const Level level = is_sum ? Level::kAdd : is_product ? Level::kMul : Level::kOther;
+  const Level left_level = level == Level::kOther ? Level::kUnary : level;
+  const Level right_level = is_sum ? Level::kMul : Level::kUnary;
+  const std::string left = at_most(e.args[0], left_level);
+  std::string text = left + operator_of(e.op) + at_most(e.args[1], right_level);
+  // The left operand decides the type, so that a constant on the right needs no suffix.
+  int64_t value = 0;
+  if (e.type == ValueType{DType::kInt64, 1} && !is_constant(e.args[0]) &&
+      kernel_.is_int_const(e.args[1], &value) && value != INT64_MIN) {
+    const bool is_negated = e.op == KOp::kAdd && value < 0;
+    text = left + (is_negated ? " - " : operator_of(e.op)) +
+           std::to_string(is_negated ? -value : value);
+  }
+  if (!is_promoted(e.type)) return {.text = text, .level = level};
+  return {.text = "(" + std::string(c_scalar_type(e.type.dtype)) + ")(" + text + ")",
+          .level = Level::kUnary};
+}
+
+CExprPrinter::Printed CExprPrinter::print_logic(const Expr& e) {
+  const ExprId right = e.args[1];
+  const Expr& flipped = expr(right).op == KOp::kBroadcast ? expr(expr(right).args[0]) : expr(right);
+  if (e.op == KOp::kXor && flipped.op == KOp::kIntConst && flipped.int_value != 0) {
+    return {.text = (e.type.lanes == 1 ? "!" : "~") + operand(e.args[0]),
+            .level = Level::kUnary,
+            .mask_bytes = mask_bytes(e.args[0])};
+  }
+  if (e.type.lanes == 1) {
+    return {.text = operand(e.args[0]) + operator_of(e.op) + operand(right),
+            .level = Level::kOther};
+  }
+  const int bytes = mask_bytes(e.args[0]);
+  return {.text = operand(e.args[0]) + operator_of(e.op) + mask(right, bytes),
+          .level = Level::kOther,
+          .mask_bytes = bytes};
+}
+
+// The mask that a comparison gives, `bytes` wide. Of bytes clang makes char, which is not int8_t.
+CExprPrinter::Printed CExprPrinter::comparison(std::string text, int bytes, int32_t lanes) {
+  if (lanes == 1) return {.text = std::move(text), .level = Level::kOther};
+  if (bytes > 1) return {.text = std::move(text), .level = Level::kOther, .mask_bytes = bytes};
+  return {.text = "(" + prelude_.types.mask_name(1, lanes) + ")(" + text + ")",
+          .level = Level::kUnary,
+          .mask_bytes = 1};
+}
+
+CExprPrinter::Printed CExprPrinter::print_compare(const Expr& e) {
+  const ValueType type = expr(e.args[0]).type;
+  return comparison(operand(e.args[0]) + operator_of(e.op) + operand(e.args[1]),
+                    size_of(type.dtype), type.lanes);
+}
+
+CExprPrinter::Printed CExprPrinter::print_select(const Expr& e) {
+  if (e.op != KOp::kSelect) {
+    const std::string a = atom(e.args[0]);
+    const std::string b = atom(e.args[1]);
+    return {.text = a + operator_of(e.op) + b + " ? " + a + " : " + b, .level = Level::kOther};
+  }
+  if (is_mask(e.type)) {
+    const std::string condition = atom(e.args[0]);
+    const int bytes = mask_bytes(e.args[0]);
+    return {.text = "(" + condition + " & " + mask(e.args[1], bytes) + ") | (~" + condition +
+                    " & " + mask(e.args[2], bytes) + ")",
+            .level = Level::kOther,
+            .mask_bytes = bytes};
+  }
+  const std::string condition =
+      e.type.lanes == 1 ? operand(e.args[0]) : mask(e.args[0], size_of(e.type.dtype));
+  return {.text = condition + " ? " + operand(e.args[1]) + " : " + operand(e.args[2]),
+          .level = Level::kOther};
+}
+
+CExprPrinter::Printed CExprPrinter::print_cast(const Expr& e) {
+  const ExprId value = e.args[0];
+  const ValueType from = expr(value).type;
+  const bool from_bool = from.dtype == DType::kBool;
+  if (e.type.dtype == DType::kBool) {
+    if (from_bool) return printed(value);
+    const std::string zero =
+        base::is_float(from.dtype) ? c_float_literal(0, from.dtype) : c_int_literal(0, from.dtype);
+    const std::string lanes =
+        from.lanes == 1 ? zero : "(" + prelude_.types.name(from) + ")(" + zero + ")";
+    return comparison(operand(value) + " != " + lanes, size_of(from.dtype), from.lanes);
+  }
+  const std::string type = prelude_.types.name(e.type);
+  if (e.type.lanes == 1) return {.text = "(" + type + ")" + operand(value), .level = Level::kUnary};
+  return {.text = "__builtin_convertvector(" + (from_bool ? operand(value) + " & 1" : full(value)) +
+                  ", " + type + ")"};
+}
+
+CExprPrinter::Printed CExprPrinter::print_bitcast(const Expr& e) {
+  const ExprId value = e.args[0];
+  const DType from = expr(value).type.dtype;
+  const DType to = e.type.dtype;
+  const std::string type = prelude_.types.name(e.type);
+  const auto is_float_in_c = [](DType dtype) {
+    return base::is_float(dtype) && dtype != DType::kBFloat16;
+  };
+  if (e.type.lanes > 1 || (!is_float_in_c(from) && !is_float_in_c(to))) {
+    return {.text = "(" + type + ")" + operand(value), .level = Level::kUnary};
+  }
+  const std::string from_type = c_scalar_type(from);
+  const std::string name = std::string(base::dtype_name(to)) + "_of_" + base::dtype_name(from);
+  prelude_.helpers.insert("static inline " + type + " " + name + "(" + from_type +
+                          " x) { return ((union { " + from_type + " from; " + type +
+                          " to; }){.from = x}).to; }\n");
+  return {.text = name + "(" + full(value) + ")"};
+}
+
+}  // namespace camshaft::render
