@@ -198,6 +198,12 @@ Status Session::set_input(uint32_t index, const TensorView& tensor) noexcept {
 
 Result<std::span<std::byte>> Session::input_span(uint32_t index) noexcept {
   CAMSHAFT_TRY_ASSIGN(const Port* port, find_port(inputs_, index));
+  if (port->is_bound()) {
+    return base::fail(
+        Code::kInvalidArgument, "session.bound",
+        "The input \"%.100s\" reads imported memory: write there, or unbind it first.",
+        port->info->name.c_str());
+  }
   CAMSHAFT_TRY(check_idle());
   return port->own.bytes();
 }

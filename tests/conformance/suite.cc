@@ -7,6 +7,10 @@
 
 #include "tests/support/last_sentence.h"
 
+// Sanitizers end the program at an impossible allocation, unless told that it may fail.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace camshaft::conformance {
 namespace {
 

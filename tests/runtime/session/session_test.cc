@@ -227,6 +227,8 @@ TEST_CASE("memory of the caller's is read and written in place", "[session]") {
   const hal::Buffer out_memory = *f.session->import_memory(import_of(out, true));
   REQUIRE(f.session->bind_input(0, in_memory).is_ok());
   REQUIRE(f.session->bind_output(0, out_memory).is_ok());
+  CHECK(f.session->input_span(0).error().code() == Code::kInvalidArgument);
+  CHECK(last_sentence().find("reads imported memory") != std::string::npos);
   float total = 0;
   for (const float value : {1.0F, 2.0F, 3.0F}) {
     for (float& element : in.values) element = value;  // no call tells the session
