@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// compare --bisect. The oracle computes what every value should be, so that errors don't add up
+// from kernel to kernel: the first value that is outside tolerance is computed by the kernel at
+// fault.
+#include <algorithm>
+#include <memory>
+
+#include "codegen/emit/compile.h"
+#include "codegen/passes/pipeline.h"
+#include "codegen/schedule/schedule.h"
+#include "tools/command/oracle_run_desktop.h"
+#include "tools/command/plan_runner.h"
+#include "tools/command/reference.h"
+#include "tools/command/text.h"
+
+namespace camshaft::command {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using ir::Graph;
+using Oracles = std::vector<ir::OracleTensor>;
+
+struct Snapshot {
+  std::string pass;
+  Graph graph;
+};
+
+// The graph after each pass that changed it; the first is the model as read.
+Result<std::vector<Snapshot>> run_passes(Graph graph) {
+  std::vector<Snapshot> snapshots = {{"", graph}};
+  passes::PipelineOptions options;
+  options.dump = [&](std::string_view pass, const Graph& after) {
+    snapshots.push_back({std::string(pass), after});
+  };
+  CAMSHAFT_TRY_ASSIGN(Graph last, passes::run_pipeline(std::move(graph), options));
+  snapshots.back().graph = std::move(last);
+  return snapshots;
+}
+
+class Bisection {
+ public:
+  Bisection(const BisectOptions& options, const plan::PlanInfo& info,
+            std::span<const io::Tensor> inputs, Console& console, Json& body)
+      : options_(options), info_(info), inputs_(inputs), console_(console), body_(body) {}
+
+  Status run() {
+    console_.progress(1, 4, "bisect: run the model on the oracle");
+    CAMSHAFT_TRY_ASSIGN(Graph model, read_model(options_.model, info_));
+    CAMSHAFT_TRY_ASSIGN(expected_, run_oracle_on(model, info_, inputs_));
+    console_.progress(2, 4, "bisect: check the passes");
+    CAMSHAFT_TRY_ASSIGN(const std::vector<Snapshot> snapshots, run_passes(std::move(model)));
+    CAMSHAFT_TRY_ASSIGN(const size_t wrong, first_wrong(snapshots));
+    if (wrong < snapshots.size()) return blame_pass(snapshots[wrong].pass);
+    console_.progress(3, 4, "bisect: compile with every value as an output");
+    return check_values(snapshots.back().graph);
+  }
+
+ private:
+  // Whether the oracle gives the model's outputs for a rewritten graph.
+  Result<bool> is_right(const Graph& graph) {
+    CAMSHAFT_TRY_ASSIGN(const Oracles actual, run_oracle_on(graph, info_, inputs_));
+    for (size_t i = 0; i < actual.size(); ++i) {
+      const ir::Literal rounded = ir::to_literal(actual[i]);
+      Difference difference(options_.tolerance);
+      difference.add(rounded.type.dtype, rounded.bytes.data(), to_doubles(expected_[i]));
+      if (!difference.is_within()) return false;
+    }
+    return true;
+  }
+
+  // Index of the first snapshot with other results, by halving; their number if the last is right.
+  Result<size_t> first_wrong(const std::vector<Snapshot>& snapshots) {
+    CAMSHAFT_TRY_ASSIGN(const bool last_right, is_right(snapshots.back().graph));
+    if (last_right) return snapshots.size();
+    size_t right = 0;
+    size_t wrong = snapshots.size() - 1;
+    while (wrong - right > 1) {
+      const size_t middle = right + (wrong - right) / 2;
+      CAMSHAFT_TRY_ASSIGN(const bool middle_right, is_right(snapshots[middle].graph));
+      (middle_right ? right : wrong) = middle;
+    }
+    return wrong;
+  }
+
+  Status blame_pass(const std::string& pass) {
+    body_ = {{"stage", "pass"}, {"pass", pass}};
+    console_.print("\nbisect: the pass " + pass +
+                   " changes the model's results; compile with --disable-pass " + pass + "\n");
+    return base::ok();
+  }
+
+  // Runs a plan of which every region's value is an output.
+  Status check_values(const Graph& graph) {
+    schedule::Schedule schedule = schedule::make_schedule(graph, {});
+    Graph exposed = schedule.graph;
+    exposed.outputs.clear();
+    for (const schedule::Region& region : schedule.regions) {
+      if (schedule.type(region.output).elements() == 0) continue;
+      exposed.add_output(format_text("%d %s", region.output, printable(region.name).c_str()),
+                         region.output);
+    }
+    CAMSHAFT_TRY_ASSIGN(const Oracles expected, run_oracle_on(exposed, info_, inputs_));
+    CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> actual, run_exposed(exposed));
+    std::vector<NamedDifference> differences;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      Difference difference(options_.tolerance);
+      difference.add(actual[i].dtype, actual[i].bytes.data(), to_doubles(expected[i]));
+      differences.push_back({exposed.outputs[i].name, difference});
+    }
+    report(exposed, differences);
+    return base::ok();
+  }
+
+  Result<std::vector<io::Tensor>> run_exposed(const Graph& exposed) {
+    emit::CompileOptions options;
+    options.targets = {options_.target};
+    CAMSHAFT_TRY_ASSIGN(const plan::PlanContents contents,
+                        emit::compile_graph(exposed, "", options, nullptr));
+    CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, plan::write_plan(contents));
+    CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, plan::PlanFile::from_bytes(bytes));
+    PlanOptions plan_options;
+    plan_options.device = options_.device;
+    CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> runner,
+                        PlanRunner::open(std::move(file), plan_options));
+    console_.progress(4, 4, "bisect: compare every value");
+    std::vector<io::Tensor> ordered;
+    for (const plan::TensorInfo& wanted : runner->info().inputs) {
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (info_.inputs[i].name == wanted.name) ordered.push_back(inputs_[i]);
+      }
+    }
+    return runner->run(ordered);
+  }
+
+  void report(const Graph& exposed, const std::vector<NamedDifference>& differences) {
+    const auto first =
+        std::find_if(differences.begin(), differences.end(),
+                     [](const NamedDifference& named) { return !named.difference.is_within(); });
+    body_ = {{"stage", first == differences.end() ? "none" : "kernel"},
+             {"values", differences_json(differences)}};
+    if (first == differences.end()) {
+      console_.print(format_text(
+          "\nbisect: each of the %zu values is right when it is made an output, so the fault lies "
+          "in "
+          "how kernels hand values to one another; compile with --no-fuse to see more\n",
+          differences.size()));
+      return;
+    }
+    const ir::GraphOutput& output =
+        exposed.outputs[static_cast<size_t>(first - differences.begin())];
+    const ir::Node& node = exposed.node(output.node);
+    body_["first"] = {{"value", first->name},
+                      {"node", node.name},
+                      {"op", ir::op_info(node.op).name},
+                      {"type", ir::to_string(node.type)}};
+    console_.print(format_text(
+        "\nbisect: the first wrong value is '%s', %s, computed by %s; all before it are right\n%s",
+        printable(node.name).c_str(), ir::to_string(node.type).c_str(),
+        printable(first->name).c_str(), differences_text({*first}).c_str()));
+  }
+
+  const BisectOptions& options_;
+  const plan::PlanInfo& info_;
+  std::span<const io::Tensor> inputs_;
+  Console& console_;
+  Json& body_;
+  Oracles expected_;
+};
+
+}  // namespace
+
+Status bisect(const BisectOptions& options, const plan::PlanInfo& info,
+              std::span<const io::Tensor> inputs, Console& console, Json& body) {
+  return Bisection(options, info, inputs, console, body).run();
+}
+
+}  // namespace camshaft::command

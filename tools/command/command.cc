@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "tools/command/command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "runtime/base/version.h"
+#include "tools/command/console.h"
+#include "tools/command/help.h"
+#include "tools/command/text.h"
+#include "tools/command/verb.h"
+
+namespace camshaft::command {
+namespace {
+
+constexpr const char* kAbout =
+    "Camshaft compiles neural networks, once and offline, into plans, and runs plans in real time.";
+constexpr const char* kExitCodes =
+    "Exit codes: 0 ok, 1 fault, 2 usage or bad input, 3 unsupported model, 4 wrong target or\n"
+    "device, 5 outside tolerance, 6 deadline missed, 7 damaged file.\n"
+    "Every verb takes --json and --help: camshaft compile --help\n";
+
+const Verb* find_verb(std::string_view name) {
+  for (const Verb& verb : verbs()) {
+    if (name == verb.name) return &verb;
+  }
+  return nullptr;
+}
+
+std::string help_text() {
+  std::string text = std::string(kAbout) + "\n\nUsage: camshaft VERB [OPTIONS]\n\nVerbs:\n";
+  for (const Verb& verb : verbs()) {
+    text += format_text("  %-9s %s\n", verb.name, verb.summary);
+  }
+  return text + "\nOptions:\n  --help    Print this, or a verb's help\n" +
+         "  --version Print the version\n\n" + kExitCodes;
+}
+
+bool asks_for_json(int count, const char* const* arguments) {
+  for (int i = 1; i < count; ++i) {
+    if (std::strcmp(arguments[i], "--json") == 0) return true;
+  }
+  return false;
+}
+
+// What the user typed wrong, as one line.
+std::string usage_sentence(const Verb& verb, const CLI::ParseError& error) {
+  std::string what = error.what();
+  const size_t end = what.find_last_not_of("\n ");
+  what.resize(end == std::string::npos ? 0 : end + 1);
+  for (char& c : what) c = c == '\n' ? ' ' : c;
+  return what + "; see camshaft " + verb.name + " --help";
+}
+
+int run_verb(const Verb& verb, int count, const char* const* arguments) {
+  CLI::App options(verb.summary, std::string("camshaft ") + verb.name);
+  options.formatter(std::make_shared<HelpFormatter>());
+  Console console(verb.name, asks_for_json(count, arguments));
+  bool json = false;
+  try {
+    const Action action = verb.declare(options);
+    options.add_flag("--json", json, "Print the result as one JSON document");
+    options.parse(count - 1, arguments + 1);
+    return action(console);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(options.help().c_str(), stdout);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return console.fail(base::Code::kInvalidArgument, {usage_sentence(verb, error)});
+  } catch (const std::bad_alloc&) {
+    return console.fail(base::Code::kOutOfMemory, {"there is not enough memory"});
+  }
+}
+
+int refuse(const std::string& sentence, bool json) {
+  Console console("", json);
+  return console.fail(base::Code::kInvalidArgument, {sentence});
+}
+
+}  // namespace
+
+int run_command(int count, const char* const* arguments) {
+  const bool json = asks_for_json(count, arguments);
+  const std::string first = count > 1 ? arguments[1] : "";
+  if (first == "--help" || first == "-h" || first == "help") {
+    std::fputs(help_text().c_str(), stdout);
+    return 0;
+  }
+  if (first == "--version") {
+    std::printf("camshaft %s\n", base::kVersion);
+    return 0;
+  }
+  if (const Verb* verb = find_verb(first)) return run_verb(*verb, count, arguments);
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) names.push_back(verb.name);
+  const std::string known = "the verbs are " + join(names, ", ") + "; see camshaft --help";
+  return refuse(
+      first.empty() ? "what to do? " + known : "there is no verb '" + first + "'; " + known, json);
+}
+
+}  // namespace camshaft::command

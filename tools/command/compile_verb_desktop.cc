@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "codegen/emit/compile.h"
+#include "codegen/onnx/reader.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/file.h"
+#include "runtime/plan/checksum.h"
+#include "runtime/plan/signing.h"
+#include "tools/command/add_goldens_desktop.h"
+#include "tools/command/dump_files_desktop.h"
+#include "tools/command/table.h"
+#include "tools/command/text.h"
+#include "tools/command/verb.h"
+
+namespace camshaft::command {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+struct Options {
+  std::string model;
+  std::string output;
+  std::vector<std::string> targets = {"llvm"};
+  std::vector<std::string> shapes;
+  std::string dtype = "f32";
+  int threads = 1;
+  std::vector<std::string> golden;
+  std::vector<std::string> disabled_passes;
+  bool no_fuse = false;
+  bool no_source = false;
+  std::string dump;
+  std::string print;
+  std::string sign;
+};
+
+struct Step {
+  std::string what;
+  int64_t start_ns = 0;
+};
+
+// What a compilation leaves besides the plan's contents.
+struct Trail {
+  emit::CompileReport report;
+  std::vector<onnx::Problem> problems;
+  std::vector<Step> steps;
+  int64_t end_ns = 0;
+  std::vector<Representation> representations;
+};
+
+Status check_options(const Options& options) {
+  if (options.dtype != "f32") {
+    return base::fail(Code::kUnsupported, "compile.dtype",
+                      "--dtype %s: only f32 can be compiled so far", options.dtype.c_str());
+  }
+  if (options.model.ends_with(".toml")) {
+    return base::fail(Code::kUnsupported, "compile.pipeline",
+                      "%s: pipelines can't be compiled so far, only ONNX models",
+                      options.model.c_str());
+  }
+  return base::ok();
+}
+
+Result<emit::CompileOptions> compile_options(const Options& options, Console& console,
+                                             Trail& trail) {
+  CAMSHAFT_TRY(check_options(options));
+  emit::CompileOptions result;
+  result.targets = options.targets;
+  onnx::ReaderOptions reader;
+  for (const std::string& shape : options.shapes) {
+    CAMSHAFT_TRY(onnx::add_shape_option(shape, &reader));
+  }
+  result.shapes = reader.shapes;
+  result.threads = options.threads;
+  result.fuse = !options.no_fuse;
+  result.keep_source = !options.no_source;
+  result.disabled_passes = {options.disabled_passes.begin(), options.disabled_passes.end()};
+  result.progress = [&](int step, int steps, const std::string& what) {
+    console.progress(step, steps, what);
+    trail.steps.push_back({what, base::mono_time_ns()});
+  };
+  if (!options.dump.empty() || !options.print.empty()) {
+    result.dump = [&](const std::string& title, const std::string& text) {
+      trail.representations.push_back({title, text});
+    };
+  }
+  return result;
+}
+
+Result<std::vector<std::byte>> write_bytes(const Options& options,
+                                           const plan::PlanContents& contents) {
+  CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> bytes, plan::write_plan(contents));
+  if (options.sign.empty()) return bytes;
+  CAMSHAFT_TRY_ASSIGN(const plan::SigningKey key, plan::SigningKey::load(options.sign));
+  return plan::sign_plan(bytes, key);
+}
+
+double step_seconds(const Trail& trail, size_t step) {
+  const int64_t end_ns =
+      step + 1 < trail.steps.size() ? trail.steps[step + 1].start_ns : trail.end_ns;
+  return static_cast<double>(end_ns - trail.steps[step].start_ns) * 1e-9;
+}
+
+std::string targets_text(const Trail& trail) {
+  Table table({{"target"},
+               {"nodes", Align::kRight},
+               {"launches", Align::kRight},
+               {"kernels", Align::kRight},
+               {"work", Align::kRight},
+               {"arena", Align::kRight},
+               {"at least", Align::kRight},
+               {"weights", Align::kRight},
+               {"binary", Align::kRight},
+               {"strategies"}});
+  for (const emit::TargetReport& target : trail.report.targets) {
+    std::vector<std::string> strategies;
+    for (const auto& [name, count] : target.strategies) {
+      strategies.push_back(format_text("%d %s", count, name.c_str()));
+    }
+    table.add_row({target.target, std::to_string(target.nodes), std::to_string(target.regions),
+                   std::to_string(target.kernels), flops_text(static_cast<double>(target.flops)),
+                   bytes_text(static_cast<uint64_t>(target.arena_bytes)),
+                   bytes_text(static_cast<uint64_t>(target.arena_lower_bound_bytes)),
+                   bytes_text(static_cast<uint64_t>(target.weight_bytes)),
+                   bytes_text(static_cast<uint64_t>(target.binary_bytes)), join(strategies, ", ")});
+  }
+  return table.text();
+}
+
+std::string report_text(const Options& options, const Trail& trail, size_t file_bytes,
+                        const std::string& hash) {
+  Table steps({{"step"}, {"time", Align::kRight}});
+  for (size_t i = 0; i < trail.steps.size(); ++i) {
+    steps.add_row({trail.steps[i].what, duration_text(step_seconds(trail, i))});
+  }
+  return targets_text(trail) + "\n" + steps.text() + "\n" + printable(options.output) + ": " +
+         bytes_text(file_bytes) + ", hash " + hash + "\n";
+}
+
+Json report_json(const Options& options, const Trail& trail, size_t file_bytes,
+                 const std::string& hash) {
+  Json json = {{"model", options.model},
+               {"plan", options.output},
+               {"file_bytes", file_bytes},
+               {"hash", hash},
+               {"nodes_read", trail.report.nodes}};
+  json["targets"] = Json::array();
+  for (const emit::TargetReport& target : trail.report.targets) {
+    json["targets"].push_back({{"target", target.target},
+                               {"nodes", target.nodes},
+                               {"launches", target.regions},
+                               {"kernels", target.kernels},
+                               {"strategies", target.strategies},
+                               {"flops", target.flops},
+                               {"arena_bytes", target.arena_bytes},
+                               {"arena_lower_bound_bytes", target.arena_lower_bound_bytes},
+                               {"weights_bytes", target.weight_bytes},
+                               {"binary_bytes", target.binary_bytes},
+                               {"seconds", target.seconds}});
+  }
+  json["steps"] = Json::array();
+  for (size_t i = 0; i < trail.steps.size(); ++i) {
+    json["steps"].push_back({{"what", trail.steps[i].what}, {"seconds", step_seconds(trail, i)}});
+  }
+  return json;
+}
+
+Json problems_json(const std::vector<onnx::Problem>& problems) {
+  Json list = Json::array();
+  for (const onnx::Problem& problem : problems) {
+    list.push_back({{"kind", base::code_name(problem.code)},
+                    {"node", problem.node},
+                    {"op_type", problem.op_type},
+                    {"sentence", problem.sentence}});
+  }
+  return list;
+}
+
+Status compile(const Options& options, Console& console, Trail& trail, Json& body) {
+  CAMSHAFT_TRY_ASSIGN(const emit::CompileOptions compile, compile_options(options, console, trail));
+  Result<plan::PlanContents> contents =
+      emit::compile_onnx(options.model, compile, &trail.report, &trail.problems);
+  trail.end_ns = base::mono_time_ns();
+  // Also after a failure: that is when people want to look.
+  if (!options.dump.empty()) {
+    CAMSHAFT_TRY(write_representations(options.dump, trail.representations));
+  }
+  CAMSHAFT_TRY(contents);
+  // Sentences so far are about attempts that did not matter in the end.
+  console.forget_sentences();
+  if (!options.golden.empty()) CAMSHAFT_TRY(add_goldens(options.golden, console, *contents));
+  CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, write_bytes(options, *contents));
+  CAMSHAFT_TRY(base::write_file_atomically(options.output, bytes));
+  const std::string hash = plan::to_hex(plan::checksum(bytes));
+  body = report_json(options, trail, bytes.size(), hash);
+  body["goldens"] = contents->info.goldens.size();
+  if (!options.print.empty()) {
+    const std::string text = select_representation(options.print, trail.representations);
+    console.print(text + "\n");
+    body["printed"] = text;
+  }
+  console.print(report_text(options, trail, bytes.size(), hash));
+  return base::ok();
+}
+
+int run(const Options& options, Console& console) {
+  Trail trail;
+  Json body = Json::object();
+  const Status status = compile(options, console, trail, body);
+  if (status.is_ok()) return console.finish(std::move(body));
+  if (trail.problems.empty()) return console.fail(status);
+  std::vector<std::string> sentences;
+  for (const onnx::Problem& problem : trail.problems) sentences.push_back(to_string(problem));
+  return console.fail(status.code(), sentences, {{"problems", problems_json(trail.problems)}});
+}
+
+void declare_options(CLI::App& app, Options& options) {
+  app.add_option("MODEL", options.model, "The ONNX model")->required();
+  app.add_option("--output,-o", options.output, "The plan file to write")
+      ->type_name("FILE")
+      ->required();
+  app.add_option(
+         "--target,-t", options.targets,
+         "Targets, such as llvm,cpu: llvm[:MARCH] (LLVM IR, in process) or cpu[:MARCH] (C by "
+         "clang); without MARCH for this machine's processor")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--shape,-s", options.shapes,
+                 "NAME=1x3x224x224 of an input, or NAME=1 of a free dimension")
+      ->type_name("SHAPE")
+      ->allow_extra_args(false);
+  app.add_option("--dtype", options.dtype, "Type to compute in: f32")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  app.add_option("--threads,-j", options.threads, "Most threads that share a kernel at run time")
+      ->type_name("N")
+      ->check(CLI::Range(1u, plan::kMaxThreads))
+      ->capture_default_str();
+  app.add_option("--golden,-g", options.golden,
+                 "Store these inputs (FILE.npz, or as run --input) and the outputs that the plan "
+                 "gives here, for 'camshaft verify'")
+      ->type_name("INPUT")
+      ->allow_extra_args(false);
+  app.add_option("--sign", options.sign, "Sign with the Ed25519 key in this file")
+      ->type_name("FILE");
+  app.add_option("--disable-pass", options.disabled_passes,
+                 "Leave out a pass, to find a wrong one; 'graph after NAME' of --dump names them")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  app.add_flag("--no-fuse", options.no_fuse, "A kernel a node, to find a wrong fusion");
+  app.add_flag("--no-source", options.no_source, "Don't store the kernels' text in the plan");
+  app.add_option("--dump", options.dump, "Write every representation as text into this folder")
+      ->type_name("FOLDER");
+  app.add_option("--print", options.print, "Print the final graph or schedule")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"graph", "schedule"}));
+  app.footer(
+      "The same model and options give the same bytes; the hash is that of 'xxh128sum PLAN'. "
+      "The plan is\nreplaced as a whole, and only by a plan that is complete.\n\nExamples:\n"
+      "  camshaft compile resnet18.onnx -o resnet18.plan --shape input=1x3x224x224\n"
+      "  camshaft compile net.onnx -o net.plan --target llvm:znver3,llvm:cortex-a76 "
+      "--threads 2");
+}
+
+}  // namespace
+
+Action declare_compile(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  declare_options(app, *options);
+  return [options](Console& console) { return run(*options, console); };
+}
+
+}  // namespace camshaft::command

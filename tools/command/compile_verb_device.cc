@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The device build has no compiler.
+#include <CLI/CLI.hpp>
+
+#include "tools/command/verb.h"
+
+namespace camshaft::command {
+
+Action declare_compile(CLI::App& app) {
+  app.allow_extras();
+  return [](Console& console) {
+    return console.fail(
+        base::Code::kInvalidArgument,
+        {"this is the device build, which has no compiler; compile on a desktop and "
+         "copy the plan here"});
+  };
+}
+
+}  // namespace camshaft::command

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "tools/command/difference.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/command/table.h"
+#include "tools/command/text.h"
+
+namespace camshaft::command {
+
+using io::Json;
+
+void Difference::add_element(uint64_t index, double actual, double expected) {
+  ++elements_;
+  const bool is_equal = actual == expected || (std::isnan(actual) && std::isnan(expected));
+  double error = is_equal ? 0 : std::abs(actual - expected);
+  if (std::isnan(error)) error = INFINITY;
+  if (std::isfinite(expected) && std::isfinite(actual)) {
+    squared_error_ += error * error;
+    dot_ += actual * expected;
+    actual_squared_ += actual * actual;
+    expected_squared_ += expected * expected;
+  }
+  const double allowed = tolerance_.atol + tolerance_.rtol * std::abs(expected);
+  if (!is_equal && !(error <= allowed && std::isfinite(error))) ++outside_;
+  if (expected != 0 && error > 0) max_rel_ = std::max(max_rel_, error / std::abs(expected));
+  if (error > max_abs_) {
+    max_abs_ = error;
+    worst_index_ = index;
+    worst_actual_ = actual;
+    worst_expected_ = expected;
+  }
+}
+
+void Difference::add(base::DType dtype, const std::byte* actual, const std::byte* expected,
+                     uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    add_element(i, io::element(dtype, actual, i), io::element(dtype, expected, i));
+  }
+}
+
+void Difference::add(base::DType dtype, const std::byte* actual, std::span<const double> expected) {
+  for (uint64_t i = 0; i < expected.size(); ++i) {
+    add_element(i, io::element(dtype, actual, i), expected[i]);
+  }
+}
+
+double Difference::rms() const {
+  return elements_ == 0 ? 0 : std::sqrt(squared_error_ / static_cast<double>(elements_));
+}
+
+double Difference::cosine() const {
+  const double norms = std::sqrt(actual_squared_) * std::sqrt(expected_squared_);
+  if (norms == 0) return actual_squared_ == expected_squared_ ? 1 : 0;
+  return std::min(1.0, dot_ / norms);
+}
+
+double Difference::snr_db() const {
+  return squared_error_ == 0 ? INFINITY : 10 * std::log10(expected_squared_ / squared_error_);
+}
+
+bool are_within(const std::vector<NamedDifference>& differences) {
+  return std::all_of(differences.begin(), differences.end(),
+                     [](const NamedDifference& named) { return named.difference.is_within(); });
+}
+
+std::string differences_text(const std::vector<NamedDifference>& differences) {
+  Table table({{"output"},
+               {"elements", Align::kRight},
+               {"max abs", Align::kRight},
+               {"max rel", Align::kRight},
+               {"rms", Align::kRight},
+               {"cosine", Align::kRight},
+               {"SNR dB", Align::kRight},
+               {"verdict"}});
+  for (const NamedDifference& named : differences) {
+    const Difference& difference = named.difference;
+    table.add_row({named.name, std::to_string(difference.elements()),
+                   format_text("%.3g", difference.max_abs()),
+                   format_text("%.3g", difference.max_rel()), format_text("%.3g", difference.rms()),
+                   format_text("%.9f", difference.cosine()),
+                   format_text("%.1f", difference.snr_db()),
+                   difference.is_within()
+                       ? "within"
+                       : format_text("%llu outside; element %llu is %.9g, expected %.9g",
+                                     static_cast<unsigned long long>(difference.outside()),
+                                     static_cast<unsigned long long>(difference.worst_index()),
+                                     difference.worst_actual(), difference.worst_expected())});
+  }
+  return table.text();
+}
+
+Json differences_json(const std::vector<NamedDifference>& differences) {
+  Json list = Json::array();
+  for (const NamedDifference& named : differences) {
+    const Difference& difference = named.difference;
+    list.push_back({{"name", named.name},
+                    {"within", difference.is_within()},
+                    {"elements", difference.elements()},
+                    {"outside", difference.outside()},
+                    {"max_abs", difference.max_abs()},
+                    {"max_rel", difference.max_rel()},
+                    {"rms", difference.rms()},
+                    {"cosine", difference.cosine()},
+                    {"snr_db", difference.snr_db()},
+                    {"worst",
+                     {{"index", difference.worst_index()},
+                      {"actual", difference.worst_actual()},
+                      {"expected", difference.worst_expected()}}}});
+  }
+  return list;
+}
+
+}  // namespace camshaft::command

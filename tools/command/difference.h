@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// How far one tensor is from another.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/io/json.h"
+#include "tools/io/tensor.h"
+
+namespace camshaft::command {
+
+// An element is within tolerance if |actual - expected| <= atol + rtol * |expected|, as in numpy's
+// allclose; equal infinities are, and NaN with NaN.
+struct Tolerance {
+  double atol = 1e-5;
+  double rtol = 1e-4;
+};
+
+// Of one output, or of several trials of it: add() takes one tensor after another.
+class Difference {
+ public:
+  explicit Difference(Tolerance tolerance) : tolerance_(tolerance) {}
+
+  // Both of `dtype`, dense, `count` elements.
+  void add(base::DType dtype, const std::byte* actual, const std::byte* expected, uint64_t count);
+  // The reference in double precision.
+  void add(base::DType dtype, const std::byte* actual, std::span<const double> expected);
+
+  bool is_within() const { return outside_ == 0; }
+  uint64_t elements() const { return elements_; }
+  uint64_t outside() const { return outside_; }
+  double max_abs() const { return max_abs_; }  // infinity where a NaN or infinity has no match
+  double max_rel() const { return max_rel_; }  // of expected values that are not 0
+  double rms() const;
+  double cosine() const;  // of the two as vectors; 1 where both are 0
+  double snr_db() const;  // signal (expected) to noise (difference); infinity where they are equal
+  // The element with the largest difference, counted in its tensor, and its two values.
+  uint64_t worst_index() const { return worst_index_; }
+  double worst_actual() const { return worst_actual_; }
+  double worst_expected() const { return worst_expected_; }
+
+ private:
+  void add_element(uint64_t index, double actual, double expected);
+
+  Tolerance tolerance_;
+  uint64_t elements_ = 0;
+  uint64_t outside_ = 0;
+  double max_abs_ = 0;
+  double max_rel_ = 0;
+  double squared_error_ = 0;
+  double dot_ = 0;
+  double actual_squared_ = 0;
+  double expected_squared_ = 0;
+  uint64_t worst_index_ = 0;
+  double worst_actual_ = 0;
+  double worst_expected_ = 0;
+};
+
+struct NamedDifference {
+  std::string name;
+  Difference difference;
+};
+
+bool are_within(const std::vector<NamedDifference>& differences);
+std::string differences_text(const std::vector<NamedDifference>& differences);
+// {"name", "within", "elements", "outside", "max_abs", "max_rel", "rms", "cosine", "snr_db",
+// "worst": {"index", "actual", "expected"}}; numbers that are infinite become null.
+io::Json differences_json(const std::vector<NamedDifference>& differences);
+
+}  // namespace camshaft::command

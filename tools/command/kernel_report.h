@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The kernels of a plan's target, a line each: what they compute, how much, and, where they were
+// measured, how fast.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/plan/plan.h"
+#include "tools/command/peak.h"
+#include "tools/io/json.h"
+
+namespace camshaft::command {
+
+// What `bench --kernels` measured.
+struct KernelProfile {
+  std::vector<double> seconds;        // of each command: the median of its runs
+  std::optional<double> peak_gflops;  // of one thread
+};
+
+// A table; the columns of a profile only with one.
+std::string kernels_text(const plan::TargetInfo& target, const KernelProfile* profile);
+
+// A list of {"index", "name", "description", "kernel", "strategy", "parts", "flops", "bytes",
+// "flops_share"}, with a profile also "us", "time_share", "gflops", "gbytes_per_s", "peak_share".
+io::Json kernels_json(const plan::TargetInfo& target, const KernelProfile* profile);
+
+// The profile in a document that `bench --kernels --json` printed. kInvalidArgument where it is
+// none, or was made with another plan than this target's.
+base::Result<KernelProfile> read_profile(const std::string& path, const plan::TargetInfo& target);
+
+}  // namespace camshaft::command

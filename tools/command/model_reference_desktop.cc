@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "codegen/render/process.h"
+#include "tools/command/oracle_run_desktop.h"
+#include "tools/command/reference.h"
+#include "tools/command/text.h"
+#include "tools/io/npz.h"
+
+namespace camshaft::command {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Code;
+using base::Result;
+using io::NamedTensor;
+using io::Tensor;
+
+constexpr const char* kScript = "tools/reference/ort_run.py";
+constexpr const char* kPython = "build/venv/bin/python";
+
+// The nearest folder at or above that of this program in which `file` exists.
+std::optional<fs::path> find_above(const char* file) {
+  std::error_code error;
+  for (fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path(); !error;
+       folder = folder.parent_path()) {
+    if (fs::exists(folder / file, error)) return folder / file;
+    if (folder == folder.root_path()) break;
+  }
+  return std::nullopt;
+}
+
+// Runs the model by ONNX Runtime, in a Python process for each set of inputs.
+class OnnxRuntimeReference final : public Reference {
+ public:
+  static Result<std::unique_ptr<Reference>> open(const std::string& model,
+                                                 const plan::PlanInfo& info) {
+    const std::optional<fs::path> script = find_above(kScript);
+    if (!script) {
+      return base::fail(Code::kNotFound, "compare.script",
+                        "there is no %s in a folder above this program, to run the model by ONNX "
+                        "Runtime; use --engine oracle",
+                        kScript);
+    }
+    const char* named = std::getenv("CAMSHAFT_PYTHON");
+    const std::optional<fs::path> near = find_above(kPython);
+    const std::string python = render::find_program({named != nullptr ? named
+                                                     : near           ? near->string()
+                                                                      : "python3"});
+    if (python.empty()) {
+      return base::fail(Code::kNotFound, "compare.python",
+                        "there is no Python with onnxruntime: run tools/setup.sh, name one in "
+                        "CAMSHAFT_PYTHON, or use --engine oracle");
+    }
+    CAMSHAFT_TRY_ASSIGN(render::TemporaryFolder folder, render::TemporaryFolder::make());
+    return std::unique_ptr<Reference>(new OnnxRuntimeReference(
+        {python, script->string(), fs::absolute(model).string()}, info, std::move(folder)));
+  }
+
+  const std::string& engine() const override { return engine_; }
+
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
+    std::vector<NamedTensor> named;
+    for (size_t i = 0; i < inputs.size(); ++i) named.push_back({info_.inputs[i].name, inputs[i]});
+    CAMSHAFT_TRY(io::write_npz(folder_.file("in.npz"), named));
+    std::vector<std::string> command = command_;
+    command.insert(command.end(),
+                   {"--inputs", folder_.file("in.npz"), "--outputs", folder_.file("out.npz")});
+    CAMSHAFT_TRY_ASSIGN(const render::ProcessResult done,
+                        render::run_process(command, folder_.path()));
+    if (done.exit_code != 0) {
+      const std::vector<std::string> lines = split(done.output, '\n');
+      const std::string last = lines.size() > 1 ? lines[lines.size() - 2] : done.output;
+      return base::fail(Code::kInvalidArgument, "compare.onnxruntime",
+                        "ONNX Runtime did not run the model: %s", last.c_str());
+    }
+    CAMSHAFT_TRY_ASSIGN(std::vector<NamedTensor> outputs, io::read_npz(folder_.file("out.npz")));
+    return select_outputs(info_, std::move(outputs), "ONNX Runtime");
+  }
+
+ private:
+  OnnxRuntimeReference(std::vector<std::string> command, const plan::PlanInfo& info,
+                       render::TemporaryFolder folder)
+      : command_(std::move(command)), info_(info), folder_(std::move(folder)) {}
+
+  std::vector<std::string> command_;  // and then the files
+  const plan::PlanInfo& info_;
+  render::TemporaryFolder folder_;
+  std::string engine_ = "onnxruntime";
+};
+
+class OracleReference final : public Reference {
+ public:
+  OracleReference(ir::Graph graph, const plan::PlanInfo& info)
+      : graph_(std::move(graph)), info_(info) {}
+
+  const std::string& engine() const override { return engine_; }
+
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
+    CAMSHAFT_TRY_ASSIGN(const std::vector<ir::OracleTensor> results,
+                        run_oracle_on(graph_, info_, inputs));
+    std::vector<NamedTensor> outputs;
+    for (size_t i = 0; i < results.size(); ++i) {
+      ir::Literal literal = ir::to_literal(results[i]);
+      outputs.push_back({graph_.outputs[i].name,
+                         {literal.type.dtype, literal.type.shape, std::move(literal.bytes)}});
+    }
+    return select_outputs(info_, std::move(outputs), "the model");
+  }
+
+ private:
+  ir::Graph graph_;
+  const plan::PlanInfo& info_;
+  std::string engine_ = "oracle";
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Reference>> open_model_reference(const ReferenceOptions& options,
+                                                        const plan::PlanInfo& info) {
+  if (!fs::exists(options.path)) {
+    return base::fail(Code::kNotFound, "compare.ref", "there is no file %s", options.path.c_str());
+  }
+  if (options.engine == "onnxruntime") return OnnxRuntimeReference::open(options.path, info);
+  CAMSHAFT_TRY_ASSIGN(ir::Graph graph, read_model(options.path, info));
+  return std::unique_ptr<Reference>(std::make_unique<OracleReference>(std::move(graph), info));
+}
+
+}  // namespace camshaft::command

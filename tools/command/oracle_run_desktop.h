@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The oracle on tensors of the command.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/graph.h"
+#include "codegen/ir/oracle.h"
+#include "runtime/base/status.h"
+#include "runtime/plan/plan.h"
+#include "tools/io/tensor.h"
+
+namespace camshaft::command {
+
+// The model, with free dimensions as the plan has them. What is wrong with it goes to the log ring.
+base::Result<ir::Graph> read_model(const std::string& path, const plan::PlanInfo& info);
+
+// The graph's outputs, in double precision throughout. `inputs` are in the plan's order; the graph
+// takes them by name. Slow.
+base::Result<std::vector<ir::OracleTensor>> run_oracle_on(const ir::Graph& graph,
+                                                          const plan::PlanInfo& info,
+                                                          std::span<const io::Tensor> inputs);
+
+// The numbers of a tensor as doubles.
+std::vector<double> to_doubles(const ir::OracleTensor& tensor);
+
+}  // namespace camshaft::command

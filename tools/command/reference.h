@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// What `camshaft compare` holds a plan against: another plan, or the model run by ONNX Runtime or
+// by the oracle.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/plan/plan.h"
+#include "tools/command/console.h"
+#include "tools/command/difference.h"
+#include "tools/io/tensor.h"
+
+namespace camshaft::command {
+
+class Reference {
+ public:
+  virtual ~Reference() = default;
+  virtual const std::string& engine() const = 0;  // "plan", "onnxruntime", "oracle"
+  // The outputs for these inputs, which are in the plan's order and of its types: a tensor for each
+  // of the plan's outputs, in its order and of its type. May take long.
+  virtual base::Result<std::vector<io::Tensor>> run(std::span<const io::Tensor> inputs) = 0;
+};
+
+struct ReferenceOptions {
+  std::string path;
+  std::string engine;  // for models: "onnxruntime", "oracle"
+  std::string device;  // for plans
+};
+
+// `info`, of the plan that is held against it, must outlive the reference. Fails where the
+// reference's inputs or outputs are others.
+base::Result<std::unique_ptr<Reference>> open_reference(const ReferenceOptions& options,
+                                                        const plan::PlanInfo& info);
+
+// Tensors by name, for each of the plan's outputs; kInvalidArgument where one is missing or of
+// another type. `who` names the reference in sentences.
+base::Result<std::vector<io::Tensor>> select_outputs(const plan::PlanInfo& info,
+                                                     std::vector<io::NamedTensor> tensors,
+                                                     const std::string& who);
+
+// Whether a file begins as plans do; false also where it can't be read.
+bool is_plan_file(const std::string& path);
+
+// --- The model itself: model_reference_desktop.cc, bisect_desktop.cc; the device build refuses.
+// ---
+
+base::Result<std::unique_ptr<Reference>> open_model_reference(const ReferenceOptions& options,
+                                                              const plan::PlanInfo& info);
+
+struct BisectOptions {
+  std::string model;
+  std::string target;  // that ran, in full
+  std::string device;
+  Tolerance tolerance;
+};
+
+// Finds out where a plan's results part from its model's, for inputs for which they do: first among
+// the compiler's passes, then among the values that kernels hand to one another. Says so on the
+// console and in `body`. Takes as long as the oracle does, a few times.
+base::Status bisect(const BisectOptions& options, const plan::PlanInfo& info,
+                    std::span<const io::Tensor> inputs, Console& console, Json& body);
+
+}  // namespace camshaft::command

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#include "tools/command/verb.h"
+
+namespace camshaft::command {
+
+std::span<const Verb> verbs() {
+  static constexpr Verb kVerbs[] = {
+      {"compile", "Compile a model into a plan for one or more targets", declare_compile},
+      {"run", "Run a plan once on inputs from files", declare_run},
+      {"bench", "Measure load time, latency percentiles and missed deadlines", declare_bench},
+      {"inspect", "Show what is in a plan, without running it", declare_inspect},
+      {"compare", "Compare a plan's outputs with a reference", declare_compare},
+      {"devices", "List the devices that plans can run on", declare_devices},
+      {"verify", "Check a plan's integrity, signature and golden outputs", declare_verify},
+  };
+  return kVerbs;
+}
+
+}  // namespace camshaft::command
