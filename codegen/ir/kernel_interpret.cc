@@ -135,6 +135,13 @@ class Interpreter {
   Status evaluate(ExprId id) {
     const Expr& e = kernel_.expr(id);
     LaneBits* result = lanes_of(id);
+    if (is_elementwise(e.op)) {
+      const LaneBits* args[3] = {result, result, result};
+      for (int i = 0; i < kop_arity(e.op); ++i) args[i] = lanes_of(e.args[i]);
+      const DType operand = e.op == KOp::kSelect ? e.type.dtype : dtype_of(e.args[0]);
+      evaluate_op(e.op, operand, args, result, e.type.lanes);
+      return base::ok();
+    }
     for (int lane = 0; lane < e.type.lanes; ++lane) {
       if (e.op == KOp::kLoad) {
         const std::byte* place = element(e.array, e.args[0], lane);
@@ -145,6 +152,10 @@ class Interpreter {
       }
     }
     return base::ok();
+  }
+
+  static bool is_elementwise(KOp op) {
+    return op >= KOp::kAdd && op != KOp::kCast && op != KOp::kBitcast;
   }
 
   LaneBits evaluate_lane(const Expr& e, int lane) {
@@ -167,15 +178,10 @@ class Interpreter {
         return reduce(KOp::kMin, e.args[0]);
       case KOp::kCast:
         return evaluate_cast(lanes_of(e.args[0])[lane], dtype_of(e.args[0]), e.type.dtype);
-      case KOp::kBitcast:
-        return evaluate_bitcast(lanes_of(e.args[0])[lane], dtype_of(e.args[0]), e.type.dtype);
       default:
-        break;
+        CAMSHAFT_CHECK(e.op == KOp::kBitcast);
+        return evaluate_bitcast(lanes_of(e.args[0])[lane], dtype_of(e.args[0]), e.type.dtype);
     }
-    LaneBits args[3] = {};
-    for (int i = 0; i < kop_arity(e.op); ++i) args[i] = lanes_of(e.args[i])[lane];
-    const DType operand = e.op == KOp::kSelect ? e.type.dtype : dtype_of(e.args[0]);
-    return evaluate_op(e.op, operand, args[0], args[1], args[2]);
   }
 
   LaneBits reduce(KOp op, ExprId id) {

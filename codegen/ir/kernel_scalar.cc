@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "codegen/ir/literal.h"
 
@@ -33,122 +34,160 @@ LaneBits to_lane(T value) {
   }
 }
 
+// The lanes of an op's operands and of its result.
+struct Lanes {
+  const LaneBits* args[3];
+  LaneBits* result;
+  int count;
+};
+
+// Computes every lane by `function(a, b, c)` on numbers of type T.
+template <typename T, typename Function>
+void for_lanes(const Lanes& lanes, Function function) {
+  for (int i = 0; i < lanes.count; ++i) {
+    const T a = from_lane<T>(lanes.args[0][i]);
+    const T b = from_lane<T>(lanes.args[1][i]);
+    const T c = from_lane<T>(lanes.args[2][i]);
+    if constexpr (std::is_same_v<decltype(function(a, b, c)), bool>) {
+      lanes.result[i] = function(a, b, c);
+    } else {
+      lanes.result[i] = to_lane<T>(function(a, b, c));
+    }
+  }
+}
+
 template <typename T>
-LaneBits float_math(KOp op, T a, T b) {
+void float_math(KOp op, const Lanes& lanes) {
   using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
-  const Wide x = a;
+  const auto wide = [&](auto function) {
+    for_lanes<T>(lanes, [&](T a, T, T) { return static_cast<T>(function(static_cast<Wide>(a))); });
+  };
   switch (op) {
     case KOp::kAbs:
-      return to_lane<T>(std::fabs(a));
+      return for_lanes<T>(lanes, [](T a, T, T) { return std::fabs(a); });
     case KOp::kNeg:
-      return to_lane<T>(-a);
+      return for_lanes<T>(lanes, [](T a, T, T) { return -a; });
     case KOp::kSqrt:
-      return to_lane<T>(std::sqrt(a));
+      return for_lanes<T>(lanes, [](T a, T, T) { return std::sqrt(a); });
     case KOp::kFloor:
-      return to_lane<T>(std::floor(a));
+      return for_lanes<T>(lanes, [](T a, T, T) { return std::floor(a); });
     case KOp::kCeil:
-      return to_lane<T>(std::ceil(a));
+      return for_lanes<T>(lanes, [](T a, T, T) { return std::ceil(a); });
     case KOp::kRound:
-      return to_lane<T>(std::nearbyint(a));
+      return for_lanes<T>(lanes, [](T a, T, T) { return std::nearbyint(a); });
     case KOp::kExp:
-      return to_lane<T>(static_cast<T>(std::exp(x)));
+      return wide([](Wide x) { return std::exp(x); });
     case KOp::kLog:
-      return to_lane<T>(static_cast<T>(std::log(x)));
+      return wide([](Wide x) { return std::log(x); });
     case KOp::kSin:
-      return to_lane<T>(static_cast<T>(std::sin(x)));
+      return wide([](Wide x) { return std::sin(x); });
     case KOp::kCos:
-      return to_lane<T>(static_cast<T>(std::cos(x)));
+      return wide([](Wide x) { return std::cos(x); });
     case KOp::kTanh:
-      return to_lane<T>(static_cast<T>(std::tanh(x)));
+      return wide([](Wide x) { return std::tanh(x); });
     case KOp::kErf:
-      return to_lane<T>(static_cast<T>(std::erf(x)));
+      return wide([](Wide x) { return std::erf(x); });
     case KOp::kPow:
-      return to_lane<T>(static_cast<T>(std::pow(x, static_cast<Wide>(b))));
+      return for_lanes<T>(lanes, [](T a, T b, T) {
+        return static_cast<T>(std::pow(static_cast<Wide>(a), static_cast<Wide>(b)));
+      });
     default:
       CAMSHAFT_CHECK(false && "not an op on floats");
-      return 0;
   }
 }
 
 template <typename T>
-LaneBits float_op(KOp op, T a, T b, T c) {
+void float_op(KOp op, const Lanes& lanes) {
   switch (op) {
     case KOp::kAdd:
-      return to_lane<T>(a + b);
+      return for_lanes<T>(lanes, [](T a, T b, T) { return a + b; });
     case KOp::kSub:
-      return to_lane<T>(a - b);
+      return for_lanes<T>(lanes, [](T a, T b, T) { return a - b; });
     case KOp::kMul:
-      return to_lane<T>(a * b);
+      return for_lanes<T>(lanes, [](T a, T b, T) { return a * b; });
     case KOp::kDiv:
-      return to_lane<T>(a / b);
+      return for_lanes<T>(lanes, [](T a, T b, T) { return a / b; });
     case KOp::kRem:
-      return to_lane<T>(std::fmod(a, b));
+      return for_lanes<T>(lanes, [](T a, T b, T) { return std::fmod(a, b); });
     case KOp::kFma:
-      return to_lane<T>(std::fma(a, b, c));
+      return for_lanes<T>(lanes, [](T a, T b, T c) { return std::fma(a, b, c); });
     default:
-      return float_math(op, a, b);
+      return float_math<T>(op, lanes);
   }
 }
 
-// Integers wrap: computed in the unsigned type of at least 32 bits, where C++ defines that.
 template <typename T>
-LaneBits int_op(KOp op, T a, T b) {
-  using Unsigned = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-  const auto ua = static_cast<Unsigned>(a);
-  const auto ub = static_cast<Unsigned>(b);
-  constexpr Unsigned kBits = sizeof(T) * 8;
+T divide(T a, T b) {
+  if (b == 0) return 0;
+  // The smallest number over -1 wraps; C++ does not define it.
+  if (std::is_signed_v<T> && b == static_cast<T>(-1)) {
+    return static_cast<T>(0 - static_cast<uint64_t>(a));
+  }
+  return static_cast<T>(a / b);
+}
+
+template <typename T>
+T remainder(T a, T b) {
+  return b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1)) ? T{0} : static_cast<T>(a % b);
+}
+
+// Integers wrap: computed in 64 unsigned bits, where C++ defines that.
+template <typename T>
+void int_op(KOp op, const Lanes& lanes) {
+  constexpr uint64_t kBits = sizeof(T) * 8;
+  const auto wrapping = [&](auto function) {
+    for_lanes<T>(lanes, [&](T a, T b, T) {
+      return static_cast<T>(function(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+    });
+  };
   switch (op) {
     case KOp::kAdd:
-      return to_lane<T>(static_cast<T>(ua + ub));
+      return wrapping([](uint64_t a, uint64_t b) { return a + b; });
     case KOp::kSub:
-      return to_lane<T>(static_cast<T>(ua - ub));
+      return wrapping([](uint64_t a, uint64_t b) { return a - b; });
     case KOp::kMul:
-      return to_lane<T>(static_cast<T>(ua * ub));
+      return wrapping([](uint64_t a, uint64_t b) { return a * b; });
     case KOp::kDiv:
-      if (b == 0) return 0;
-      if (std::is_signed_v<T> && b == static_cast<T>(-1)) return to_lane<T>(static_cast<T>(0 - ua));
-      return to_lane<T>(static_cast<T>(a / b));
+      return for_lanes<T>(lanes, [](T a, T b, T) { return divide(a, b); });
     case KOp::kRem:
-      if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return 0;
-      return to_lane<T>(static_cast<T>(a % b));
+      return for_lanes<T>(lanes, [](T a, T b, T) { return remainder(a, b); });
     case KOp::kAnd:
-      return to_lane<T>(static_cast<T>(a & b));
+      return wrapping([](uint64_t a, uint64_t b) { return a & b; });
     case KOp::kOr:
-      return to_lane<T>(static_cast<T>(a | b));
+      return wrapping([](uint64_t a, uint64_t b) { return a | b; });
     case KOp::kXor:
-      return to_lane<T>(static_cast<T>(a ^ b));
+      return wrapping([](uint64_t a, uint64_t b) { return a ^ b; });
     case KOp::kShl:
-      return to_lane<T>(static_cast<T>(ua << (ub % kBits)));
+      return wrapping([](uint64_t a, uint64_t b) { return a << (b % kBits); });
     case KOp::kShr:
-      return to_lane<T>(static_cast<T>(a >> (ub % kBits)));
+      return for_lanes<T>(lanes, [](T a, T b, T) {
+        return static_cast<T>(a >> (static_cast<uint64_t>(b) % kBits));
+      });
     default:
       CAMSHAFT_CHECK(false && "not an op on integers");
-      return 0;
   }
 }
 
 template <typename T>
-LaneBits any_op(KOp op, LaneBits a_bits, LaneBits b_bits, LaneBits c_bits) {
-  const T a = from_lane<T>(a_bits);
-  const T b = from_lane<T>(b_bits);
+void any_op(KOp op, const Lanes& lanes) {
   switch (op) {
     case KOp::kMin:
-      return a < b ? a_bits : b_bits;
+      return for_lanes<T>(lanes, [](T a, T b, T) { return a < b ? a : b; });
     case KOp::kMax:
-      return a > b ? a_bits : b_bits;
+      return for_lanes<T>(lanes, [](T a, T b, T) { return a > b ? a : b; });
     case KOp::kEq:
-      return a == b;
+      return for_lanes<T>(lanes, [](T a, T b, T) { return a == b; });
     case KOp::kLt:
-      return a < b;
+      return for_lanes<T>(lanes, [](T a, T b, T) { return a < b; });
     case KOp::kLe:
-      return a <= b;
+      return for_lanes<T>(lanes, [](T a, T b, T) { return a <= b; });
     default:
       break;
   }
   if constexpr (std::is_floating_point_v<T>) {
-    return float_op<T>(op, a, b, from_lane<T>(c_bits));
+    return float_op<T>(op, lanes);
   } else {
-    return int_op<T>(op, a, b);
+    return int_op<T>(op, lanes);
   }
 }
 
@@ -171,36 +210,46 @@ double float_value(LaneBits bits, DType dtype) {
   return static_cast<double>(from_lane<float>(bits));
 }
 
-LaneBits evaluate_op(KOp op, DType dtype, LaneBits a, LaneBits b, LaneBits c) {
-  if (op == KOp::kSelect) return a != 0 ? b : c;
+void evaluate_op(KOp op, DType dtype, const LaneBits* const args[3], LaneBits* result, int count) {
+  const Lanes lanes{{args[0], args[1], args[2]}, result, count};
+  if (op == KOp::kSelect) {
+    for (int i = 0; i < count; ++i) result[i] = args[0][i] != 0 ? args[1][i] : args[2][i];
+    return;
+  }
   switch (dtype) {
     case DType::kFloat32:
-      return any_op<float>(op, a, b, c);
+      return any_op<float>(op, lanes);
     case DType::kFloat64:
-      return any_op<double>(op, a, b, c);
+      return any_op<double>(op, lanes);
     case DType::kInt8:
-      return any_op<int8_t>(op, a, b, c);
+      return any_op<int8_t>(op, lanes);
     case DType::kInt16:
-      return any_op<int16_t>(op, a, b, c);
+      return any_op<int16_t>(op, lanes);
     case DType::kInt32:
-      return any_op<int32_t>(op, a, b, c);
+      return any_op<int32_t>(op, lanes);
     case DType::kInt64:
-      return any_op<int64_t>(op, a, b, c);
+      return any_op<int64_t>(op, lanes);
     case DType::kUInt8:
     case DType::kBool:
-      return any_op<uint8_t>(op, a, b, c);
+      return any_op<uint8_t>(op, lanes);
     case DType::kUInt16:
-      return any_op<uint16_t>(op, a, b, c);
+      return any_op<uint16_t>(op, lanes);
     case DType::kUInt32:
-      return any_op<uint32_t>(op, a, b, c);
+      return any_op<uint32_t>(op, lanes);
     case DType::kUInt64:
-      return any_op<uint64_t>(op, a, b, c);
+      return any_op<uint64_t>(op, lanes);
     case DType::kFloat16:
     case DType::kBFloat16:
       break;
   }
   CAMSHAFT_CHECK(false && "no arithmetic in this dtype");
-  return 0;
+}
+
+LaneBits evaluate_op(KOp op, DType dtype, LaneBits a, LaneBits b, LaneBits c) {
+  const LaneBits* const args[] = {&a, &b, &c};
+  LaneBits result = 0;
+  evaluate_op(op, dtype, args, &result, 1);
+  return result;
 }
 
 LaneBits evaluate_cast(LaneBits a, DType from, DType to) {

@@ -19,6 +19,8 @@ double float_value(LaneBits bits, DType dtype);  // f32 and f64
 // operands (for kSelect, of the values). A zero divisor gives 0. Math is computed by the C library
 // in the next wider format.
 LaneBits evaluate_op(KOp op, DType dtype, LaneBits a, LaneBits b, LaneBits c);
+// The same on `count` lanes; all of `args` point to lanes, used or not.
+void evaluate_op(KOp op, DType dtype, const LaneBits* const args[3], LaneBits* result, int count);
 
 // kCast and kBitcast of one lane.
 LaneBits evaluate_cast(LaneBits a, DType from, DType to);
