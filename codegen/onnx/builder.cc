@@ -61,8 +61,7 @@ Value Builder::vector(DType dtype, const std::vector<double>& values) {
 }
 
 Value Builder::ints(const Shape& values) {
-  ir::Literal literal =
-      ir::zero_literal({DType::kInt64, {static_cast<int64_t>(values.size())}});
+  ir::Literal literal = ir::zero_literal({DType::kInt64, {static_cast<int64_t>(values.size())}});
   std::copy(values.begin(), values.end(), literal.data<int64_t>());
   return constant(std::move(literal));
 }
@@ -75,8 +74,7 @@ Value Builder::iota(int64_t count) {
 }
 
 bool Builder::may_make(int64_t elements) {
-  if (elements >= 0 && elements <= kMadeElements &&
-      made_elements_ + elements <= kAllMadeElements) {
+  if (elements >= 0 && elements <= kMadeElements && made_elements_ + elements <= kAllMadeElements) {
     made_elements_ += elements;
     return true;
   }
@@ -125,8 +123,7 @@ std::shared_ptr<const ir::Literal> Builder::fold(ir::Op op, const std::vector<Va
   std::vector<const ir::OracleTensor*> borrowed;
   for (const ir::OracleTensor& tensor : tensors) borrowed.push_back(&tensor);
   const ir::NodeId result = scratch.add(op, std::move(nodes), attrs);
-  base::Result<ir::OracleTensor> value =
-      ir::evaluate_node(scratch, scratch.node(result), borrowed);
+  base::Result<ir::OracleTensor> value = ir::evaluate_node(scratch, scratch.node(result), borrowed);
   if (!value) return nullptr;
   return std::make_shared<const ir::Literal>(ir::to_literal(*value));
 }
@@ -135,11 +132,10 @@ ir::NodeId Builder::node(Value value) {
   CAMSHAFT_CHECK(value.builder() == this);
   Entry& entry = entries_[static_cast<size_t>(value.index())];
   if (entry.node == ir::kNoNode) {
-    entry.node =
-        entry.broadcast_of < 0
-            ? graph_->add_constant(entry.literal, entry.name)
-            : graph_->add(ir::Op::kBroadcast, {node(Value(this, entry.broadcast_of))},
-                          ir::BroadcastAttrs{entry.type.shape}, entry.name);
+    entry.node = entry.broadcast_of < 0
+                     ? graph_->add_constant(entry.literal, entry.name)
+                     : graph_->add(ir::Op::kBroadcast, {node(Value(this, entry.broadcast_of))},
+                                   ir::BroadcastAttrs{entry.type.shape}, entry.name);
   }
   return entry.node;
 }
@@ -149,6 +145,8 @@ Value Builder::fail(std::string sentence) {
   return {};
 }
 
-std::string Builder::take_failure() { return std::exchange(failure_, {}); }
+std::string Builder::take_failure() {
+  return std::exchange(failure_, {});
+}
 
 }  // namespace camshaft::onnx

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/onnx/format.h"
+
 namespace camshaft::onnx {
 namespace {
 
@@ -99,9 +101,8 @@ Value arranged(const Term& term, const Labels& labels) {
 
 int64_t extent_of(const Term& term, Label label) {
   const auto found = std::find(term.labels.begin(), term.labels.end(), label);
-  return found == term.labels.end()
-             ? 1
-             : term.value.dim(static_cast<int>(found - term.labels.begin()));
+  return found == term.labels.end() ? 1
+                                    : term.value.dim(static_cast<int>(found - term.labels.begin()));
 }
 
 // The labels of a product, by what a matrix product does with them.
@@ -220,7 +221,8 @@ std::vector<Term> read_terms(NodeReader& node, const Equation& equation, int* el
     const int axes = x.rank() - static_cast<int>(text.size()) + 3;
     const std::optional<Labels> labels = parse_labels(text, ellipsis ? axes : 0);
     if (!labels || static_cast<int>(labels->size()) != x.rank()) {
-      node.invalid("'%s' doesn't fit the %d axes of operand %zu", text.c_str(), x.rank(), i);
+      node.invalid("'%s' doesn't fit the %d axes of operand %zu", printable(text).c_str(), x.rank(),
+                   i);
       return {};
     }
     if (ellipsis) *ellipsis_axes = std::max(*ellipsis_axes, axes);
@@ -269,7 +271,8 @@ Value einsum(NodeReader& node, const std::string& text) {
   const std::optional<Labels> result = equation.explicit_result
                                            ? parse_labels(equation.result, ellipsis_axes)
                                            : implied_result(terms);
-  if (!result) return node.invalid("can't read the result '%s'", equation.result.c_str());
+  if (!result)
+    return node.invalid("can't read the result '%s'", printable(equation.result).c_str());
   if (!check_extents(node, terms, *result)) return {};
   Term product = with_diagonals(terms[0]);
   for (size_t i = 1; i < terms.size(); ++i) {

@@ -77,13 +77,14 @@ base::Bytes ExternalFiles::find(const ::onnx::TensorProto& tensor, uint64_t size
   const uint64_t length = place.has_length ? place.length : size_bytes;
   const bool fits = base::range_fits(place.offset, length, file->bytes().size());
   if (!fits || length != size_bytes) {
-    *failure = {base::Code::kCorrupt,
-                format_text("needs %llu bytes; external_data gives %llu at %llu of the %zu bytes of "
-                            "'%s'",
-                            static_cast<unsigned long long>(size_bytes),
-                            static_cast<unsigned long long>(length),
-                            static_cast<unsigned long long>(place.offset), file->bytes().size(),
-                            printable(place.location).c_str())};
+    *failure = {
+        base::Code::kCorrupt,
+        format_text("needs %llu bytes; external_data gives %llu at %llu of the %zu bytes of "
+                    "'%s'",
+                    static_cast<unsigned long long>(size_bytes),
+                    static_cast<unsigned long long>(length),
+                    static_cast<unsigned long long>(place.offset), file->bytes().size(),
+                    printable(place.location).c_str())};
     return {};
   }
   return base::slice(file->bytes(), place.offset, size_bytes);

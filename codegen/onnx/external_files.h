@@ -16,7 +16,8 @@ namespace camshaft::onnx {
 
 class ExternalFiles {
  public:
-  // `folder` holds the model; "" for a model that came without a file, which may have none of these.
+  // `folder` holds the model; "" for a model that came without a file, which may have none of
+  // these.
   explicit ExternalFiles(std::string folder) : folder_(std::move(folder)) {}
 
   // The bytes that a tensor's external_data names, `size_bytes` of them, valid as long as this

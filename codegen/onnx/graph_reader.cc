@@ -129,8 +129,8 @@ void GraphReader::bind_outputs(const ::onnx::NodeProto& node, const std::vector<
   for (int i = 0; i < node.output_size(); ++i) {
     const std::string& name = node.output(i);
     if (name.empty()) continue;
-    const Value value = i < static_cast<int>(values.size()) ? values[static_cast<size_t>(i)]
-                                                            : placeholder(name);
+    const Value value =
+        i < static_cast<int>(values.size()) ? values[static_cast<size_t>(i)] : placeholder(name);
     if (!values_.emplace(name, value).second) {
       tell(base::Code::kCorrupt, node,
            format_text("its output '%s' has the name of an input, an initializer or another output",
@@ -170,9 +170,9 @@ void GraphReader::read_outputs(const ::onnx::GraphProto& source) {
     const TensorType& type = found->second.type();
     const int declared = output.type().tensor_type().elem_type();
     if (declared != 0 && to_dtype(declared) != type.dtype) {
-      tell_of(output.name(), format_text("is declared as an output of %s, but is %s",
-                                         data_type_name(declared).c_str(),
-                                         to_string(type).c_str()));
+      tell_of(output.name(),
+              format_text("is declared as an output of %s, but is %s",
+                          data_type_name(declared).c_str(), to_string(type).c_str()));
     }
     const auto known = declared_.find(output.name());
     if (known != declared_.end() && known->second.shape != type.shape) {

@@ -19,11 +19,10 @@ std::unordered_map<std::string, int> makers_of(const ::onnx::GraphProto& graph,
       if (output.empty()) continue;
       const auto [place, is_new] = makers.emplace(output, i);
       if (is_new) continue;
-      problems->push_back({base::Code::kCorrupt, node_label(graph.node(i)),
-                           graph.node(i).op_type(),
-                           format_text("its output '%s' is already made by node '%s'",
-                                       printable(output).c_str(),
-                                       printable(node_label(graph.node(place->second))).c_str())});
+      problems->push_back(
+          {base::Code::kCorrupt, node_label(graph.node(i)), graph.node(i).op_type(),
+           format_text("its output '%s' is already made by node '%s'", printable(output).c_str(),
+                       printable(node_label(graph.node(place->second))).c_str())});
     }
   }
   return makers;

@@ -14,8 +14,8 @@ namespace {
 using ::onnx::AttributeProto;
 
 const char* type_name(int type) {
-  constexpr const char* kNames[] = {"no type", "float",  "int",     "string", "tensor", "graph",
-                                    "floats",  "ints",   "strings", "tensors", "graphs"};
+  constexpr const char* kNames[] = {"no type", "float", "int",     "string",  "tensor", "graph",
+                                    "floats",  "ints",  "strings", "tensors", "graphs"};
   return type >= 0 && type < static_cast<int>(std::size(kNames)) ? kNames[type] : "another type";
 }
 
@@ -160,7 +160,9 @@ void NodeReader::set_output(int i, Value value) {
   if (i < output_count()) outputs_[static_cast<size_t>(i)] = value;
 }
 
-Value NodeReader::output(int i) const { return outputs_[static_cast<size_t>(i)]; }
+Value NodeReader::output(int i) const {
+  return outputs_[static_cast<size_t>(i)];
+}
 
 Value NodeReader::unsupported(const char* format, ...) {
   va_list args;

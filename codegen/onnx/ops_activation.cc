@@ -8,8 +8,12 @@
 namespace camshaft::onnx {
 namespace {
 
-Value read_relu(NodeReader& node) { return max(node.input(0), 0.0); }
-Value read_sigmoid(NodeReader& node) { return sigmoid(node.input(0)); }
+Value read_relu(NodeReader& node) {
+  return max(node.input(0), 0.0);
+}
+Value read_sigmoid(NodeReader& node) {
+  return sigmoid(node.input(0));
+}
 
 Value read_leaky_relu(NodeReader& node) {
   const Value x = node.input(0);
@@ -58,11 +62,19 @@ Value read_hard_swish(NodeReader& node) {
 }
 
 // log(1 + e^x) without overflow.
-Value softplus(Value x) { return max(x, 0.0) + log(1.0 + exp(-abs(x))); }
+Value softplus(Value x) {
+  return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
 
-Value read_softplus(NodeReader& node) { return softplus(node.input(0)); }
-Value read_softsign(NodeReader& node) { return node.input(0) / (1.0 + abs(node.input(0))); }
-Value read_mish(NodeReader& node) { return node.input(0) * tanh(softplus(node.input(0))); }
+Value read_softplus(NodeReader& node) {
+  return softplus(node.input(0));
+}
+Value read_softsign(NodeReader& node) {
+  return node.input(0) / (1.0 + abs(node.input(0)));
+}
+Value read_mish(NodeReader& node) {
+  return node.input(0) * tanh(softplus(node.input(0)));
+}
 
 Value read_swish(NodeReader& node) {
   const Value x = node.input(0);
@@ -108,6 +120,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily activation_ops() { return kOps; }
+OpFamily activation_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

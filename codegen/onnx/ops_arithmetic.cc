@@ -7,10 +7,18 @@
 namespace camshaft::onnx {
 namespace {
 
-Value read_add(NodeReader& node) { return node.input(0) + node.input(1); }
-Value read_sub(NodeReader& node) { return node.input(0) - node.input(1); }
-Value read_mul(NodeReader& node) { return node.input(0) * node.input(1); }
-Value read_div(NodeReader& node) { return node.input(0) / node.input(1); }
+Value read_add(NodeReader& node) {
+  return node.input(0) + node.input(1);
+}
+Value read_sub(NodeReader& node) {
+  return node.input(0) - node.input(1);
+}
+Value read_mul(NodeReader& node) {
+  return node.input(0) * node.input(1);
+}
+Value read_div(NodeReader& node) {
+  return node.input(0) / node.input(1);
+}
 
 // fmod 0: the result has the sign of the divisor, as in Python. Integers only before opset 28.
 Value read_mod(NodeReader& node) {
@@ -32,8 +40,8 @@ Value read_pow(NodeReader& node) {
   const Value b = node.input(1);
   if (a.dtype() == b.dtype()) return pow(a, b);
   if (base::is_int(b.dtype())) return pow(a, cast(b, a.dtype()));
-  const bool is_wide = a.dtype() == DType::kFloat64 || b.dtype() == DType::kFloat64 ||
-                       base::is_int(a.dtype());
+  const bool is_wide =
+      a.dtype() == DType::kFloat64 || b.dtype() == DType::kFloat64 || base::is_int(a.dtype());
   const DType wide = is_wide ? DType::kFloat64 : DType::kFloat32;
   return cast(pow(cast(a, wide), cast(b, wide)), a.dtype());
 }
@@ -45,18 +53,34 @@ Value fold_inputs(NodeReader& node, Value (*combine)(Value, Value)) {
   return result;
 }
 
-Value read_min(NodeReader& node) { return fold_inputs(node, min); }
-Value read_max(NodeReader& node) { return fold_inputs(node, max); }
+Value read_min(NodeReader& node) {
+  return fold_inputs(node, min);
+}
+Value read_max(NodeReader& node) {
+  return fold_inputs(node, max);
+}
 Value read_sum(NodeReader& node) {
   return fold_inputs(node, [](Value a, Value b) { return a + b; });
 }
-Value read_mean(NodeReader& node) { return read_sum(node) / node.input_count(); }
+Value read_mean(NodeReader& node) {
+  return read_sum(node) / node.input_count();
+}
 
-Value read_equal(NodeReader& node) { return equal(node.input(0), node.input(1)); }
-Value read_less(NodeReader& node) { return less(node.input(0), node.input(1)); }
-Value read_less_or_equal(NodeReader& node) { return less_equal(node.input(0), node.input(1)); }
-Value read_greater(NodeReader& node) { return less(node.input(1), node.input(0)); }
-Value read_greater_or_equal(NodeReader& node) { return less_equal(node.input(1), node.input(0)); }
+Value read_equal(NodeReader& node) {
+  return equal(node.input(0), node.input(1));
+}
+Value read_less(NodeReader& node) {
+  return less(node.input(0), node.input(1));
+}
+Value read_less_or_equal(NodeReader& node) {
+  return less_equal(node.input(0), node.input(1));
+}
+Value read_greater(NodeReader& node) {
+  return less(node.input(1), node.input(0));
+}
+Value read_greater_or_equal(NodeReader& node) {
+  return less_equal(node.input(1), node.input(0));
+}
 
 // One graph op serves bool and integers; ONNX keeps them apart.
 bool takes_bool(NodeReader& node, bool is_bool) {
@@ -145,6 +169,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily arithmetic_ops() { return kOps; }
+OpFamily arithmetic_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

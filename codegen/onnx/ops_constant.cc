@@ -26,8 +26,8 @@ Value read_constant(NodeReader& node) {
     return builder.scalar(DType::kFloat32, node.float_attr("value_float", 0));
   }
   if (node.has_attr("value_floats")) {
-    return builder.vector(DType::kFloat32, node.floats_attr("value_floats").value_or(
-                                               std::vector<double>()));
+    return builder.vector(DType::kFloat32,
+                          node.floats_attr("value_floats").value_or(std::vector<double>()));
   }
   if (node.has_attr("value_int")) {
     return reshape(builder.ints({node.int_attr("value_int", 0)}), {});
@@ -50,7 +50,9 @@ Value read_constant_of_shape(NodeReader& node) {
   return broadcast_to(one, *shape);
 }
 
-Value read_identity(NodeReader& node) { return node.input(0); }
+Value read_identity(NodeReader& node) {
+  return node.input(0);
+}
 
 // At inference nothing is dropped. The mask was of the data's dtype before opset 10; what it holds
 // is defined from opset 12 on (ones), and before, onnxruntime gives zeros.
@@ -140,17 +142,16 @@ Value read_range(NodeReader& node) {
 }
 
 constexpr OpRow kOps[] = {
-    {"Constant", 7, 0, 0, read_constant},
-    {"ConstantOfShape", 9, 1, 1, read_constant_of_shape},
-    {"Identity", 7, 1, 1, read_identity},
-    {"Dropout", 7, 1, 3, read_dropout},
-    {"Shape", 7, 1, 1, read_shape},
-    {"Size", 7, 1, 1, read_size},
+    {"Constant", 7, 0, 0, read_constant}, {"ConstantOfShape", 9, 1, 1, read_constant_of_shape},
+    {"Identity", 7, 1, 1, read_identity}, {"Dropout", 7, 1, 3, read_dropout},
+    {"Shape", 7, 1, 1, read_shape},       {"Size", 7, 1, 1, read_size},
     {"Range", 11, 3, 3, read_range},
 };
 
 }  // namespace
 
-OpFamily constant_ops() { return kOps; }
+OpFamily constant_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

@@ -102,8 +102,8 @@ Value pad_with(Value x, const ir::PadAttrs& attrs, Value value) {
 // Pad's amounts on each axis of x: all begins, then all ends. Negative ones crop.
 std::optional<Shape> pad_amounts(NodeReader& node) {
   const int rank = node.input(0).rank();
-  std::optional<Shape> given = node.opset() < 11 ? node.ints_attr("pads")
-                                                 : node.known_ints(1, "pads");
+  std::optional<Shape> given =
+      node.opset() < 11 ? node.ints_attr("pads") : node.known_ints(1, "pads");
   if (!given) {
     if (node.opset() < 11) node.corrupt("attribute 'pads' is missing");
     return std::nullopt;
@@ -278,8 +278,8 @@ Value read_one_hot(NodeReader& node) {
   const int rank = indices.rank() + 1;
   const int axis = node.axis(node.int_attr("axis", -1), rank);
   const auto extent = static_cast<int64_t>(*depth);
-  const Value is_on = equal(insert_axis(wrapped(indices, extent), axis),
-                            positions(node, extent, axis, rank));
+  const Value is_on =
+      equal(insert_axis(wrapped(indices, extent), axis), positions(node, extent, axis, rank));
   return select(is_on, reshape(slice_axis(values, 0, 1, 1), {}),
                 reshape(slice_axis(values, 0, 0, 1), {}));
 }
@@ -321,6 +321,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily indexing_ops() { return kOps; }
+OpFamily indexing_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

@@ -8,21 +8,51 @@
 namespace camshaft::onnx {
 namespace {
 
-Value read_neg(NodeReader& node) { return -node.input(0); }
-Value read_abs(NodeReader& node) { return abs(node.input(0)); }
-Value read_reciprocal(NodeReader& node) { return 1.0 / node.input(0); }
-Value read_sqrt(NodeReader& node) { return sqrt(node.input(0)); }
-Value read_exp(NodeReader& node) { return exp(node.input(0)); }
-Value read_log(NodeReader& node) { return log(node.input(0)); }
-Value read_sin(NodeReader& node) { return sin(node.input(0)); }
-Value read_cos(NodeReader& node) { return cos(node.input(0)); }
-Value read_tan(NodeReader& node) { return sin(node.input(0)) / cos(node.input(0)); }
-Value read_tanh(NodeReader& node) { return tanh(node.input(0)); }
-Value read_erf(NodeReader& node) { return erf(node.input(0)); }
-Value read_floor(NodeReader& node) { return floor(node.input(0)); }
-Value read_ceil(NodeReader& node) { return ceil(node.input(0)); }
-Value read_round(NodeReader& node) { return round(node.input(0)); }
-Value read_is_nan(NodeReader& node) { return is_nan(node.input(0)); }
+Value read_neg(NodeReader& node) {
+  return -node.input(0);
+}
+Value read_abs(NodeReader& node) {
+  return abs(node.input(0));
+}
+Value read_reciprocal(NodeReader& node) {
+  return 1.0 / node.input(0);
+}
+Value read_sqrt(NodeReader& node) {
+  return sqrt(node.input(0));
+}
+Value read_exp(NodeReader& node) {
+  return exp(node.input(0));
+}
+Value read_log(NodeReader& node) {
+  return log(node.input(0));
+}
+Value read_sin(NodeReader& node) {
+  return sin(node.input(0));
+}
+Value read_cos(NodeReader& node) {
+  return cos(node.input(0));
+}
+Value read_tan(NodeReader& node) {
+  return sin(node.input(0)) / cos(node.input(0));
+}
+Value read_tanh(NodeReader& node) {
+  return tanh(node.input(0));
+}
+Value read_erf(NodeReader& node) {
+  return erf(node.input(0));
+}
+Value read_floor(NodeReader& node) {
+  return floor(node.input(0));
+}
+Value read_ceil(NodeReader& node) {
+  return ceil(node.input(0));
+}
+Value read_round(NodeReader& node) {
+  return round(node.input(0));
+}
+Value read_is_nan(NodeReader& node) {
+  return is_nan(node.input(0));
+}
 
 // e^x in two halves, so that it overflows only where sinh and cosh do.
 Value read_cosh(NodeReader& node) {
@@ -37,16 +67,14 @@ Value read_sinh(NodeReader& node) {
   const Value half = exp(abs(x) * 0.5);
   const Value size = 0.5 * half * half - 0.5 / half / half;
   const Value t = tanh(x * 0.5);
-  return select(less(abs(x), 1.0), 2.0 * t / (1.0 - t * t),
-                select(less(x, 0.0), -size, size));
+  return select(less(abs(x), 1.0), 2.0 * t / (1.0 - t * t), select(less(x, 0.0), -size, size));
 }
 
 // NaN and zeros are their own sign.
 Value read_sign(NodeReader& node) {
   const Value x = node.input(0);
-  const Value rest = base::is_unsigned_int(x.dtype())
-                         ? x
-                         : select(less(x, 0.0), scalar_like(x, -1), x);
+  const Value rest =
+      base::is_unsigned_int(x.dtype()) ? x : select(less(x, 0.0), scalar_like(x, -1), x);
   return select(less(splat_like(x, 0), x), scalar_like(x, 1), rest);
 }
 
@@ -101,6 +129,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily math_ops() { return kOps; }
+OpFamily math_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

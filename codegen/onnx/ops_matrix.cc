@@ -59,6 +59,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily matrix_ops() { return kOps; }
+OpFamily matrix_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

@@ -265,6 +265,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily movement_ops() { return kOps; }
+OpFamily movement_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

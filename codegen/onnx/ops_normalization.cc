@@ -113,8 +113,8 @@ struct Affine {
 
 Affine batch_norm_affine(NodeReader& node, double epsilon, DType dtype) {
   const std::optional<std::vector<double>> known[4] = {
-      node.input(1).known_doubles(), node.input(2).known_doubles(),
-      node.input(3).known_doubles(), node.input(4).known_doubles()};
+      node.input(1).known_doubles(), node.input(2).known_doubles(), node.input(3).known_doubles(),
+      node.input(4).known_doubles()};
   if (known[0] && known[1] && known[2] && known[3]) {
     std::vector<double> scale = *known[0];
     std::vector<double> shift = *known[1];
@@ -199,8 +199,8 @@ Value read_group_normalization(NodeReader& node) {
   grouped[1] /= groups;
   grouped.insert(grouped.begin() + 1, groups);
   const auto rank = static_cast<int>(grouped.size());
-  const Value y = cast(normalize(cast(reshape(x, grouped), stash), axis_range(2, rank), epsilon).y,
-                       x.dtype());
+  const Value y =
+      cast(normalize(cast(reshape(x, grouped), stash), axis_range(2, rank), epsilon).y, x.dtype());
   if (node.opset() >= 21) {
     return reshape(y, x.shape()) * along_channels(node, node.input(1), "scale") +
            along_channels(node, node.input(2), "bias");
@@ -274,6 +274,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily normalization_ops() { return kOps; }
+OpFamily normalization_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

@@ -12,7 +12,8 @@ namespace {
 // the axis divided.
 Value over_blocks(NodeReader& node, Value parameter, Value x, int axis, int64_t block) {
   const int64_t blocks = parameter.dim(axis);
-  if (parameter.rank() != x.rank() || block > INT32_MAX || (x.dim(axis) - 1) / block + 1 != blocks) {
+  if (parameter.rank() != x.rank() || block > INT32_MAX ||
+      (x.dim(axis) - 1) / block + 1 != blocks) {
     return node.invalid("scales %s don't fit %s in blocks of %lld",
                         shape_text(parameter.shape()).c_str(), shape_text(x.shape()).c_str(),
                         static_cast<long long>(block));
@@ -79,6 +80,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily quantization_ops() { return kOps; }
+OpFamily quantization_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

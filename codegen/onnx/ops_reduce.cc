@@ -36,7 +36,8 @@ std::optional<Reduction> read_reduction(NodeReader& node, int input_since) {
   return Reduction{std::move(*axes), node.flag_attr("keepdims", true)};
 }
 
-Value read_reduce_since(NodeReader& node, int input_since, Value (*reduce_axes)(Value, const Axes&)) {
+Value read_reduce_since(NodeReader& node, int input_since,
+                        Value (*reduce_axes)(Value, const Axes&)) {
   const std::optional<Reduction> reduction = read_reduction(node, input_since);
   if (!reduction) return {};
   const Value y = reduce_axes(node.input(0), reduction->axes);
@@ -47,7 +48,9 @@ Value read_reduce(NodeReader& node, Value (*reduce_axes)(Value, const Axes&)) {
   return read_reduce_since(node, 18, reduce_axes);
 }
 
-Value sum(Value x, const Axes& axes) { return reduce(ReduceKind::kSum, x, axes); }
+Value sum(Value x, const Axes& axes) {
+  return reduce(ReduceKind::kSum, x, axes);
+}
 
 // On bool, false < true.
 Value extreme(ReduceKind kind, Value x, const Axes& axes) {
@@ -70,8 +73,12 @@ Value log_sum_exp(Value x, const Axes& axes) {
   return log(sum(exp(x - shift), axes)) + shift;
 }
 
-Value read_reduce_sum(NodeReader& node) { return read_reduce_since(node, 13, sum); }
-Value read_reduce_mean(NodeReader& node) { return read_reduce(node, mean); }
+Value read_reduce_sum(NodeReader& node) {
+  return read_reduce_since(node, 13, sum);
+}
+Value read_reduce_mean(NodeReader& node) {
+  return read_reduce(node, mean);
+}
 Value read_reduce_prod(NodeReader& node) {
   return read_reduce(node,
                      [](Value x, const Axes& axes) { return reduce(ReduceKind::kProd, x, axes); });
@@ -101,8 +108,8 @@ Value read_reduce_log_sum(NodeReader& node) {
   });
 }
 Value read_reduce_log_sum_exp(NodeReader& node) {
-  return read_reduce(
-      node, [](Value x, const Axes& axes) { return in_float(x, axes, log_sum_exp); });
+  return read_reduce(node,
+                     [](Value x, const Axes& axes) { return in_float(x, axes, log_sum_exp); });
 }
 
 Value read_arg(NodeReader& node, ReduceKind kind) {
@@ -114,8 +121,12 @@ Value read_arg(NodeReader& node, ReduceKind kind) {
   return keep ? y : drop_axes(y, {axis});
 }
 
-Value read_arg_max(NodeReader& node) { return read_arg(node, ReduceKind::kMax); }
-Value read_arg_min(NodeReader& node) { return read_arg(node, ReduceKind::kMin); }
+Value read_arg_max(NodeReader& node) {
+  return read_arg(node, ReduceKind::kMax);
+}
+Value read_arg_min(NodeReader& node) {
+  return read_arg(node, ReduceKind::kMin);
+}
 
 Value read_scan(NodeReader& node, ReduceKind kind) {
   const Value x = node.input(0);
@@ -127,8 +138,12 @@ Value read_scan(NodeReader& node, ReduceKind kind) {
   return scan(x, {kind, node.axis(given, x.rank()), exclusive, reverse});
 }
 
-Value read_cum_sum(NodeReader& node) { return read_scan(node, ReduceKind::kSum); }
-Value read_cum_prod(NodeReader& node) { return read_scan(node, ReduceKind::kProd); }
+Value read_cum_sum(NodeReader& node) {
+  return read_scan(node, ReduceKind::kSum);
+}
+Value read_cum_prod(NodeReader& node) {
+  return read_scan(node, ReduceKind::kProd);
+}
 
 constexpr OpRow kOps[] = {
     {"ReduceSum", 7, 1, 2, read_reduce_sum},
@@ -149,6 +164,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily reduce_ops() { return kOps; }
+OpFamily reduce_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

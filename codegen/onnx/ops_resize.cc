@@ -42,15 +42,14 @@ Value matrix_sum(Value x, int axis, const Taps& taps) {
     back.push_back(i < axis ? i : i == axis ? x.rank() - 1 : i - 1);
   }
   to_last.push_back(axis);
-  const Value weights =
-      reshape(x.builder()->vector(x.dtype(), matrix), {x.dim(axis), outputs});
+  const Value weights = reshape(x.builder()->vector(x.dtype(), matrix), {x.dim(axis), outputs});
   const Value rows = insert_axis(transpose(x, std::move(to_last)), 0);
   if (!rows) return {};
   return transpose(drop_axes(matmul(rows, weights), {0}), std::move(back));
 }
 
-Value resample(NodeReader& node, Value x, int axis, const ResizeMode& mode,
-               const ResizeAxis& how, double extrapolation) {
+Value resample(NodeReader& node, Value x, int axis, const ResizeMode& mode, const ResizeAxis& how,
+               double extrapolation) {
   const int64_t taps_each = tap_count(mode, how);
   // may_make bounds each factor before their product.
   if (!node.builder().may_make(how.output) || !node.builder().may_make(taps_each) ||
@@ -167,15 +166,15 @@ Interpolation read_interpolation(NodeReader& node) {
 ResizeMode read_mode(NodeReader& node) {
   ResizeMode mode;
   mode.interpolation = read_interpolation(node);
-  mode.coordinates = choose<Coordinates>(
-      node, "coordinate_transformation_mode", "half_pixel",
-      {{"half_pixel", Coordinates::kHalfPixel},
-       {"half_pixel_symmetric", Coordinates::kHalfPixelSymmetric},
-       {"pytorch_half_pixel", Coordinates::kPytorchHalfPixel},
-       {"align_corners", Coordinates::kAlignCorners},
-       {"asymmetric", Coordinates::kAsymmetric},
-       {"tf_half_pixel_for_nn", Coordinates::kTfHalfPixelForNn},
-       {"tf_crop_and_resize", Coordinates::kTfCropAndResize}});
+  mode.coordinates =
+      choose<Coordinates>(node, "coordinate_transformation_mode", "half_pixel",
+                          {{"half_pixel", Coordinates::kHalfPixel},
+                           {"half_pixel_symmetric", Coordinates::kHalfPixelSymmetric},
+                           {"pytorch_half_pixel", Coordinates::kPytorchHalfPixel},
+                           {"align_corners", Coordinates::kAlignCorners},
+                           {"asymmetric", Coordinates::kAsymmetric},
+                           {"tf_half_pixel_for_nn", Coordinates::kTfHalfPixelForNn},
+                           {"tf_crop_and_resize", Coordinates::kTfCropAndResize}});
   mode.nearest = choose<NearestMode>(node, "nearest_mode", "round_prefer_floor",
                                      {{"round_prefer_floor", NearestMode::kRoundPreferFloor},
                                       {"round_prefer_ceil", NearestMode::kRoundPreferCeil},
@@ -265,6 +264,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily resize_ops() { return kOps; }
+OpFamily resize_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

@@ -125,8 +125,8 @@ bool read_transposed_pads(NodeReader& node, Value x, Window* window, Shape* extr
     return false;
   }
   for (size_t i = 0; i < window->rank(); ++i) {
-    const int64_t total = window->strides[i] * (x.shape()[i + 2] - 1) + (*extra)[i] +
-                          window->span(i) - (*size)[i];
+    const int64_t total =
+        window->strides[i] * (x.shape()[i + 2] - 1) + (*extra)[i] + window->span(i) - (*size)[i];
     const int64_t pad = std::max<int64_t>(total, 0);
     window->pads_begin[i] = *mode == "SAME_UPPER" ? pad / 2 : pad - pad / 2;
     window->pads_end[i] = pad - window->pads_begin[i];
@@ -190,7 +190,9 @@ Value read_max_pool(NodeReader& node) {
   return read_pool(node, ir::PoolKind::kMax);
 }
 
-Value read_average_pool(NodeReader& node) { return read_pool(node, ir::PoolKind::kAverage); }
+Value read_average_pool(NodeReader& node) {
+  return read_pool(node, ir::PoolKind::kAverage);
+}
 
 Value power(Value x, int64_t p) {
   if (p == 1) return abs(x);
@@ -265,6 +267,8 @@ constexpr OpRow kOps[] = {
 
 }  // namespace
 
-OpFamily window_ops() { return kOps; }
+OpFamily window_ops() {
+  return kOps;
+}
 
 }  // namespace camshaft::onnx

@@ -89,7 +89,8 @@ std::string add_slice(Entry entry, ir::Graph* graph) {
                        to_string(type).c_str());
   }
   for (const ir::OutputSlice& other : output->slices) {
-    if (other.name == entry.slice.name) return format_text("slice '%s' is there twice", name.c_str());
+    if (other.name == entry.slice.name)
+      return format_text("slice '%s' is there twice", name.c_str());
   }
   output->slices.push_back(std::move(entry.slice));
   return "";
@@ -97,8 +98,7 @@ std::string add_slice(Entry entry, ir::Graph* graph) {
 
 }  // namespace
 
-void read_output_slices(const std::string& text, ir::Graph* graph,
-                        std::vector<Problem>* problems) {
+void read_output_slices(const std::string& text, ir::Graph* graph, std::vector<Problem>* problems) {
   const auto tell = [&](const std::string& sentence) {
     problems->push_back({base::Code::kCorrupt, std::string(kOutputSlicesKey), "", sentence});
   };

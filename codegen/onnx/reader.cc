@@ -61,9 +61,10 @@ int check_versions(const ::onnx::ModelProto& model, std::vector<Problem>* proble
     return 0;
   }
   if (opset > kNewestOpset) {
-    base::log_line("opset %lld is newer than %d, the newest that is known: operators are read as "
-                   "of that one",
-                   static_cast<long long>(opset), kNewestOpset);
+    base::log_line(
+        "opset %lld is newer than %d, the newest that is known: operators are read as "
+        "of that one",
+        static_cast<long long>(opset), kNewestOpset);
   }
   if (model.ir_version() > kNewestIrVersion) {
     base::log_line("IR version %lld is newer than %lld, the newest that is known",

@@ -122,15 +122,14 @@ Taps make_taps(const ResizeMode& mode, const ResizeAxis& axis) {
     // A position on an element counts as just right of the element before it.
     int64_t start = to_index(std::ceil(position)) - 1 + first_tap(mode, axis);
     if (mode.interpolation == Interpolation::kNearest) {
-      start = nearest_index(mode.nearest, input_position<float>(mode.coordinates, axis,
-                                                                static_cast<int64_t>(i)));
+      start = nearest_index(mode.nearest,
+                            input_position<float>(mode.coordinates, axis, static_cast<int64_t>(i)));
     } else {
       const std::vector<double> weights = tap_weights(mode, axis, start, position);
       for (size_t k = 0; k < count; ++k) taps.weights[k][i] = weights[k];
     }
     for (size_t k = 0; k < count; ++k) {
-      taps.indices[k][i] =
-          std::clamp<int64_t>(start + static_cast<int64_t>(k), 0, axis.input - 1);
+      taps.indices[k][i] = std::clamp<int64_t>(start + static_cast<int64_t>(k), 0, axis.input - 1);
     }
   }
   return taps;

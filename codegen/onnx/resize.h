@@ -35,10 +35,10 @@ struct ResizeMode {
 
 // One axis to resample.
 struct ResizeAxis {
-  int64_t input = 1;   // extents
+  int64_t input = 1;  // extents
   int64_t output = 1;
-  double scale = 1;       // output per input; input * scale need not be whole
-  double roi_begin = 0;   // kTfCropAndResize: the part of the input, as fractions of its last index
+  double scale = 1;      // output per input; input * scale need not be whole
+  double roi_begin = 0;  // kTfCropAndResize: the part of the input, as fractions of its last index
   double roi_end = 1;
 };
 

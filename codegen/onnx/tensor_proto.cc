@@ -118,8 +118,7 @@ void fill_from_typed(const TensorProto& tensor, ir::Literal* literal) {
   }
 }
 
-bool fill(const TensorProto& tensor, ExternalFiles* files, ir::Literal* literal,
-          Failure* failure) {
+bool fill(const TensorProto& tensor, ExternalFiles* files, ir::Literal* literal, Failure* failure) {
   const int64_t elements = literal->type.elements();
   const auto size_bytes = static_cast<uint64_t>(literal->type.size_bytes());
   if (tensor.data_location() == TensorProto::EXTERNAL) {
@@ -128,11 +127,10 @@ bool fill(const TensorProto& tensor, ExternalFiles* files, ir::Literal* literal,
   }
   if (tensor.has_raw_data()) {
     if (tensor.raw_data().size() != size_bytes) {
-      *failure = {base::Code::kCorrupt,
-                  format_text("%s needs %llu bytes, raw_data has %zu",
-                              to_string(literal->type).c_str(),
-                              static_cast<unsigned long long>(size_bytes),
-                              tensor.raw_data().size())};
+      *failure = {
+          base::Code::kCorrupt,
+          format_text("%s needs %llu bytes, raw_data has %zu", to_string(literal->type).c_str(),
+                      static_cast<unsigned long long>(size_bytes), tensor.raw_data().size())};
       return false;
     }
     fill_from_bytes(base::as_bytes(std::string_view(tensor.raw_data())), literal);
@@ -140,10 +138,10 @@ bool fill(const TensorProto& tensor, ExternalFiles* files, ir::Literal* literal,
   }
   const int64_t given = typed_count(tensor, literal->type.dtype);
   if (given != elements) {
-    *failure = {base::Code::kCorrupt,
-                format_text("%s needs %lld elements, the file has %lld",
-                            to_string(literal->type).c_str(), static_cast<long long>(elements),
-                            static_cast<long long>(given))};
+    *failure = {
+        base::Code::kCorrupt,
+        format_text("%s needs %lld elements, the file has %lld", to_string(literal->type).c_str(),
+                    static_cast<long long>(elements), static_cast<long long>(given))};
     return false;
   }
   fill_from_typed(tensor, literal);

@@ -48,10 +48,11 @@ std::optional<Window> read_window_without_pads(NodeReader& node, Value x, Shape 
       within(window.dilations, 1)) {
     return window;
   }
-  node.invalid("kernel %s, strides %s and dilations %s must be positive, one for each of the %zu "
-               "spatial axes",
-               shape_text(window.kernel).c_str(), shape_text(window.strides).c_str(),
-               shape_text(window.dilations).c_str(), rank);
+  node.invalid(
+      "kernel %s, strides %s and dilations %s must be positive, one for each of the %zu "
+      "spatial axes",
+      shape_text(window.kernel).c_str(), shape_text(window.strides).c_str(),
+      shape_text(window.dilations).c_str(), rank);
   return std::nullopt;
 }
 

@@ -16,10 +16,10 @@ from onnx import numpy_helper
 
 # Inputs that Camshaft wants to know when compiling, by operator.
 KNOWN_INPUTS = {
-    "CenterCropPad": (1,), "ConstantOfShape": (0,), "CumProd": (1,), "CumSum": (1,), "Dropout": (1, 2),
-    "Expand": (1,), "OneHot": (1,), "Pad": (1, 3), "Range": (0, 1, 2), "Reshape": (1,),
-    "Resize": (1, 2, 3), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,), "Tile": (1,),
-    "Unsqueeze": (1,), "Upsample": (1,),
+    "CenterCropPad": (1,), "ConstantOfShape": (0,), "CumProd": (1,), "CumSum": (1,),
+    "Dropout": (1, 2), "Expand": (1,), "OneHot": (1,), "Pad": (1, 3), "Range": (0, 1, 2),
+    "Reshape": (1,), "Resize": (1, 2, 3), "Slice": (1, 2, 3, 4), "Split": (1,),
+    "Squeeze": (1,), "Tile": (1,), "Unsqueeze": (1,), "Upsample": (1,),
 }
 KNOWN_INPUTS.update({"Reduce" + kind: (1,) for kind in (
     "L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")})
@@ -53,7 +53,9 @@ def is_tensor(value):
 
 def to_array(value):
     """A tensor as an array."""
-    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value)
 
 
 def node_cases():
@@ -123,7 +125,7 @@ def to_proto(value, name):
 
 
 def write_case(case, folder):
-    """Writes a case in the layout of the ONNX backend tests; False if it holds more than tensors."""
+    """Writes a case in the layout of the ONNX backend tests; False if it isn't all tensors."""
     if not all(is_tensor(value) for value in case.inputs + case.outputs):
         return False
     data = os.path.join(folder, case.name, "test_data_set_0")
@@ -173,7 +175,7 @@ def difference(case, folder):
 
 
 def run_cases(cases, folder):
-    """Runs cases on the oracle; those that it wants to know more of once more, with inputs baked."""
+    """Runs cases on the oracle; where it must know more, once more with more inputs baked."""
     results, again = [], []
     for attempt, attempt_cases in enumerate((list(cases), again)):
         here = os.path.join(folder, str(attempt))

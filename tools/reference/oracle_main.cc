@@ -70,7 +70,8 @@ base::Status run_case(const fs::path& folder, ir::OracleRounding rounding,
   const fs::path data = folder / "test_data_set_0";
   CAMSHAFT_TRY_ASSIGN(const std::vector<NamedTensor> tensors, read_inputs(data));
   onnx::ReaderOptions options;
-  for (const NamedTensor& tensor : tensors) options.shapes[tensor.name] = tensor.literal->type.shape;
+  for (const NamedTensor& tensor : tensors)
+    options.shapes[tensor.name] = tensor.literal->type.shape;
   CAMSHAFT_TRY_ASSIGN(const ir::Graph graph,
                       onnx::read_onnx((folder / "model.onnx").string(), options, problems));
   CAMSHAFT_TRY(ir::verify_graph(graph));
@@ -89,7 +90,8 @@ base::Status run_case(const fs::path& folder, ir::OracleRounding rounding,
                       ir::run_oracle(graph, inputs, rounding));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string bytes =
-        onnx::to_tensor_proto(ir::to_literal(outputs[i]), graph.outputs[i].name).SerializeAsString();
+        onnx::to_tensor_proto(ir::to_literal(outputs[i]), graph.outputs[i].name)
+            .SerializeAsString();
     std::ofstream file(data / ("actual_" + std::to_string(i) + ".pb"), std::ios::binary);
     file << bytes;
   }

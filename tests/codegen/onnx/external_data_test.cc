@@ -98,7 +98,8 @@ TEST_CASE("data that is not there is corrupt, and told with its tensor") {
 }
 
 TEST_CASE("a model that is no file has no data beside it") {
-  CHECK_THAT(read(external_model("w.bin", "0", "16")).text(), Contains("not in the model's folder"));
+  CHECK_THAT(read(external_model("w.bin", "0", "16")).text(),
+             Contains("not in the model's folder"));
 }
 
 }  // namespace

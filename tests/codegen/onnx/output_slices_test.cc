@@ -32,8 +32,8 @@ TEST_CASE("slices of the only output") {
 }
 
 TEST_CASE("with several outputs, a slice says of which") {
-  const ir::Graph graph = graph_of(
-      model_with(R"([{"name":"a","offset":0,"shape":[1],"output":"z"}])", true));
+  const ir::Graph graph =
+      graph_of(model_with(R"([{"name":"a","offset":0,"shape":[1],"output":"z"}])", true));
   CHECK(graph.outputs[0].slices.empty());
   CHECK(graph.outputs[1].slices.size() == 1);
 }

@@ -229,8 +229,8 @@ TEST_CASE("nodes may stand in any order, but not in a circle") {
   circle.input("x", {2}).node("Add", {"x", "b"}, {"a"}).node("Neg", {"a"}, {"b"}).output("b");
   const Outcome outcome = read(circle);
   CHECK(outcome.code == base::Code::kCorrupt);
-  CHECK_THAT(outcome.text(), Contains("'a_node' (Add)") && Contains("'b_node' (Neg)") &&
-                                 Contains("cycle"));
+  CHECK_THAT(outcome.text(),
+             Contains("'a_node' (Add)") && Contains("'b_node' (Neg)") && Contains("cycle"));
 }
 
 TEST_CASE("names made twice are corrupt") {

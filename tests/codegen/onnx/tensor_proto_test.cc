@@ -90,7 +90,9 @@ TEST_CASE("raw bools are 0 or 1") {
   CHECK(values(tensor) == std::vector<double>{1, 0, 1});
 }
 
-TEST_CASE("an empty tensor needs no data") { CHECK(values(tensor_of(1, {0, 3})).empty()); }
+TEST_CASE("an empty tensor needs no data") {
+  CHECK(values(tensor_of(1, {0, 3})).empty());
+}
 
 TEST_CASE("sizes that do not fit are corrupt and take no memory") {
   TensorProto raw = tensor_of(1, {3});

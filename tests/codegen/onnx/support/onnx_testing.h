@@ -22,7 +22,7 @@ using ir::Shape;
 
 // A dimension of a declared shape: an extent, a name, or "" for none of them.
 struct Dim {
-  Dim(int64_t value) : extent(value) {}  // NOLINT: to write {1, "N"}
+  Dim(int64_t value) : extent(value) {}              // NOLINT: to write {1, "N"}
   Dim(const char* text) : extent(-1), name(text) {}  // NOLINT
   int64_t extent;
   std::string name;
@@ -117,8 +117,7 @@ class Model {
   }
   ::onnx::AttributeProto* attribute(const std::string& name,
                                     ::onnx::AttributeProto::AttributeType type) {
-    ::onnx::AttributeProto* added =
-        graph().mutable_node(graph().node_size() - 1)->add_attribute();
+    ::onnx::AttributeProto* added = graph().mutable_node(graph().node_size() - 1)->add_attribute();
     added->set_name(name);
     added->set_type(type);
     return added;
@@ -140,8 +139,8 @@ struct Outcome {
 
 inline Outcome read_text(const std::string& bytes, const ReaderOptions& options = {}) {
   Outcome outcome;
-  auto graph = read_onnx_bytes(base::as_bytes(std::string_view(bytes)), "", options,
-                               &outcome.problems);
+  auto graph =
+      read_onnx_bytes(base::as_bytes(std::string_view(bytes)), "", options, &outcome.problems);
   outcome.code = graph.error().code();
   if (graph) outcome.graph = std::move(graph).value();
   return outcome;
