@@ -32,7 +32,6 @@ base::Result<std::string> render_llvm(const std::vector<ir::Kernel>& kernels,
 // Each kernel is a module, so that what it becomes depends on nothing else.
 base::Result<std::vector<ObjectFile>> compile_with_llvm(const std::vector<ir::Kernel>& kernels,
                                                         const CpuTarget& target) {
-  CAMSHAFT_TRY(check_renderable(kernels, target));
   std::vector<ObjectFile> objects(kernels.size());
   CAMSHAFT_TRY(run_jobs(kernels.size(), [&](size_t i) -> base::Status {
     thread_local std::optional<std::pair<std::string, LlvmMachine>> kept;

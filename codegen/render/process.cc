@@ -9,12 +9,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
-
-extern char** environ;
 
 namespace camshaft::render {
 
@@ -25,13 +22,20 @@ bool is_executable(const std::string& path) {
   return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// The environment with messages in English.
-std::vector<char*> plain_environment() {
-  static char locale[] = "LC_ALL=C";
-  std::vector<char*> result = {locale};
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (std::strncmp(*entry, "LC_ALL=", 7) != 0) result.push_back(*entry);
+// What programs see of the environment: enough to be found and to run, nothing that changes what
+// they make. Messages are in English.
+std::vector<std::string> plain_environment() {
+  std::vector<std::string> result = {"LC_ALL=C"};
+  for (const char* name : {"PATH", "TMPDIR", "LD_LIBRARY_PATH"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) result.push_back(std::string(name) + "=" + value);
   }
+  return result;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
   result.push_back(nullptr);
   return result;
 }
@@ -39,10 +43,9 @@ std::vector<char*> plain_environment() {
 // Starts the program with both outputs going to `write_end`; returns 0 or an errno.
 int spawn(const std::vector<std::string>& argv, const std::string& folder, int write_end,
           pid_t* pid) {
-  std::vector<char*> arguments;
-  for (const std::string& word : argv) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  std::vector<char*> environment = plain_environment();
+  const std::vector<std::string> variables = plain_environment();
+  const std::vector<char*> arguments = pointers_to(argv);
+  const std::vector<char*> environment = pointers_to(variables);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
