@@ -142,10 +142,11 @@ def pooled_features(b, x):
     return Value(flat, x.mean, x.var / 16.0)
 
 
-def linear(b, x, outputs):
-    """A fully connected layer as Gemm, its output of unit power."""
-    power = (x.var + x.mean**2).sum()
-    weights = np.float32(b.random("weight", (outputs, x.channels)) * float("%.4g" % power**-0.5))
+def linear(b, x, outputs, deviation=None):
+    """A fully connected layer as Gemm; without a weights' deviation, its output has unit power."""
+    if deviation is None:
+        deviation = (x.var + x.mean**2).sum()**-0.5
+    weights = np.float32(b.random("weight", (outputs, x.channels)) * float("%.4g" % deviation))
     bias = rounded(0.1 * b.random("bias", outputs))
     name = b.node("Gemm", [x.name, b.constant("weight", weights), b.constant("bias", bias)],
                   alpha=1.0, beta=1.0, transB=1)
