@@ -181,6 +181,16 @@ void TargetBuilder::add_arena_blocks() {
   }
 }
 
+// Targets of one kind of layout have the same weights: they share the section.
+uint32_t TargetBuilder::add_shared_section(plan::PlanContents& contents, plan::SectionKind kind,
+                                           std::vector<std::byte> bytes) {
+  for (size_t i = 0; i < contents.sections.size(); ++i) {
+    const plan::SectionContents& section = contents.sections[i];
+    if (section.kind == kind && section.bytes == bytes) return static_cast<uint32_t>(i + 1);
+  }
+  return contents.add_section(kind, std::move(bytes));
+}
+
 base::Status TargetBuilder::add_sections(plan::PlanContents& contents) {
   CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> binary,
                       render::compile_shared_object(kernels_, target_));
@@ -188,13 +198,14 @@ base::Status TargetBuilder::add_sections(plan::PlanContents& contents) {
   weight_bytes_ = weights_.size_bytes();
   info_.binary_section = contents.add_section(plan::SectionKind::kBinary, std::move(binary));
   if (weight_bytes_ > 0) {
-    info_.weights_section = contents.add_section(plan::SectionKind::kWeights, weights_.take());
+    info_.weights_section =
+        add_shared_section(contents, plan::SectionKind::kWeights, weights_.take());
   }
   if (options_.keep_source) {
     CAMSHAFT_TRY_ASSIGN(const std::string source, render::render_c(kernels_, target_));
     CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> compressed, compress(source));
     info_.source_section =
-        contents.add_section(plan::SectionKind::kSource, std::move(compressed));
+        add_shared_section(contents, plan::SectionKind::kSource, std::move(compressed));
   }
   return base::ok();
 }

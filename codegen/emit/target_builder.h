@@ -33,6 +33,8 @@ class TargetBuilder {
   uint32_t kernel_number(ir::Kernel kernel, const lower::LoweredKernel& lowered);
   plan::ArgInfo argument(const lower::Argument& argument);
   void add_arena_blocks();
+  static uint32_t add_shared_section(plan::PlanContents& contents, plan::SectionKind kind,
+                                     std::vector<std::byte> bytes);
   base::Status add_sections(plan::PlanContents& contents);
   void fill_report(TargetReport& report) const;
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/emit/compile.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+
+#include "codegen/emit/weights.h"
+#include "codegen/ir/oracle.h"
+#include "devices/registry.h"
+#include "runtime/base/log_ring.h"
+#include "runtime/plan/reader.h"
+#include "runtime/session/session.h"
+#include "tests/codegen/support/graph_testing.h"
+
+namespace camshaft::emit {
+namespace {
+
+constexpr const char* kBody = R"(
+    %x = input "x" : f32[1x6x20x24]
+    %w = constant {seed 1} : f32[16x6x3x3]
+    %c = conv(%x, %w) {strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=1}
+    %s = sigmoid(%c)
+    %m = mul(%c, %s)
+    %d = constant {seed 2} : f32[16x1x3x3]
+    %e = conv(%m, %d) {strides=[1,1], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=16}
+    %p = reduce(%e) {kind=sum, axes=[2,3]}
+    %f = reshape(%p) {shape=[1,16]}
+    %g = constant {seed 3} : f32[16x10]
+    %y = matmul(%f, %g)
+    output "y" = %y
+    output "e" = %e
+)";
+
+plan::PlanContents compile(const ir::Graph& graph, const CompileOptions& options,
+                           CompileReport* report = nullptr) {
+  const uint64_t before = base::log_sequence();
+  auto contents = compile_graph(graph, "digest", options, report);
+  for (const base::LogLine& line : base::log_lines_after(before)) UNSCOPED_INFO(line.text);
+  REQUIRE(contents.has_value());
+  return std::move(contents).value();
+}
+
+CompileOptions options_for(std::vector<std::string> targets) {
+  CompileOptions options;
+  options.targets = std::move(targets);
+  return options;
+}
+
+// All outputs' bytes of one run of `target`.
+std::vector<std::vector<std::byte>> run(const std::vector<std::byte>& file, std::string_view target,
+                                        const std::vector<ir::OracleTensor>& inputs) {
+  const uint64_t before = base::log_sequence();
+  auto plan = plan::PlanFile::from_bytes(file, {});
+  auto device = hal::open_device(devices::backends(), "cpu", {});
+  REQUIRE(plan.has_value());
+  REQUIRE(device.has_value());
+  session::SessionOptions options;
+  options.target = target;
+  auto session = session::Session::open(*plan, **device, options);
+  for (const base::LogLine& line : base::log_lines_after(before)) UNSCOPED_INFO(line.text);
+  REQUIRE(session.has_value());
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const ir::Literal literal = ir::to_literal(inputs[i]);
+    auto span = (*session)->input_span(i);
+    REQUIRE(span.has_value());
+    REQUIRE(span->size() == literal.bytes.size());
+    std::memcpy(span->data(), literal.bytes.data(), literal.bytes.size());
+  }
+  REQUIRE((*session)->run({}).has_value());
+  std::vector<std::vector<std::byte>> outputs;
+  for (uint32_t i = 0; i < (*session)->info().outputs.size(); ++i) {
+    const auto bytes = (*session)->output(i);
+    REQUIRE(bytes.has_value());
+    outputs.emplace_back(bytes->begin(), bytes->end());
+  }
+  return outputs;
+}
+
+TEST_CASE("a graph compiled for both targets runs to the oracle's result, with equal bits") {
+  const ir::Graph graph = ir::graph_from(kBody);
+  CompileReport report;
+  const plan::PlanContents contents = compile(graph, options_for({"llvm", "cpu"}), &report);
+  REQUIRE(report.targets.size() == 2);
+  CHECK(report.targets[0].strategies.at("conv_direct") == 2);
+  CHECK(contents.info.targets[0].weights_section == contents.info.targets[1].weights_section);
+  const auto file = plan::write_plan(contents);
+  REQUIRE(file.has_value());
+  const auto inputs = ir::seeded_inputs(graph, 7);
+  const auto expected = ir::run_all(graph, inputs);
+  const auto llvm = run(*file, contents.info.targets[0].target, inputs);
+  CHECK(llvm == run(*file, contents.info.targets[1].target, inputs));
+  CHECK(llvm != run(*file, contents.info.targets[0].target, ir::seeded_inputs(graph, 8)));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto* got = reinterpret_cast<const float*>(llvm[i].data());
+    for (size_t e = 0; e < expected[i].floats.size(); ++e) {
+      CHECK(got[e] == Approx(expected[i].floats[e]).epsilon(1e-5).margin(1e-5));
+    }
+  }
+}
+
+TEST_CASE("the same graph and options give the same bytes, other options other bytes") {
+  const ir::Graph graph = ir::graph_from(kBody);
+  const auto first = plan::write_plan(compile(graph, options_for({"llvm"})));
+  const auto second = plan::write_plan(compile(graph, options_for({"llvm"})));
+  CompileOptions unfused = options_for({"llvm"});
+  unfused.fuse = false;
+  const auto third = plan::write_plan(compile(graph, unfused));
+  REQUIRE((first.has_value() && second.has_value() && third.has_value()));
+  CHECK(*first == *second);
+  CHECK(*first != *third);
+}
+
+TEST_CASE("a forced strategy is used where it matches") {
+  CompileOptions options = options_for({"llvm"});
+  options.force_strategy = "fallback";
+  CompileReport report;
+  compile(ir::graph_from(kBody), options, &report);
+  CHECK(report.targets.at(0).strategies.at("fallback") == 3);
+}
+
+TEST_CASE("unknown targets and models without outputs are refused with a sentence") {
+  const uint64_t before = base::log_sequence();
+  CHECK_FALSE(compile_graph(ir::graph_from(kBody), "", options_for({"llvm:no-such-cpu"}), nullptr).has_value());
+  ir::Graph empty;
+  empty.add_input("x", {ir::DType::kFloat32, {1}});
+  CHECK(compile_graph(empty, "", options_for({"llvm"}), nullptr).error().code() ==
+        base::Code::kInvalidArgument);
+  const auto lines = base::log_lines_after(before);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].text.find("no-such-cpu") != std::string::npos);
+  CHECK(lines[1].text.find("no outputs") != std::string::npos);
+}
+
+TEST_CASE("threads split large launches only") {
+  CompileOptions options = options_for({"llvm"});
+  options.threads = 2;
+  const plan::PlanContents contents = compile(ir::graph_from(R"(
+    %x = input "x" : f32[1x64x56x56]
+    %w = constant {seed 1} : f32[64x64x3x3]
+    %c = conv(%x, %w) {strides=[1,1], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=1}
+    %t = reduce(%c) {kind=sum, axes=[0,1,2,3]}
+    %u = tanh(%t)
+    output "y" = %u
+  )"), options);
+  const plan::TargetInfo& target = contents.info.targets.at(0);
+  CHECK(target.threads == 2);
+  CHECK(target.commands.front().parts == 2);
+  CHECK(target.commands.back().parts == 1);
+}
+
+TEST_CASE("equal constants are stored once, each aligned") {
+  WeightsBuilder weights;
+  const std::vector<std::byte> a(100, std::byte{1});
+  const std::vector<std::byte> b(100, std::byte{2});
+  CHECK(weights.add(a) == 0);
+  CHECK(weights.add(b) == 128);
+  CHECK(weights.add(a) == 0);
+  CHECK(weights.size_bytes() == 228);
+}
+
+}  // namespace
+}  // namespace camshaft::emit
