@@ -238,7 +238,7 @@ class Emitter {
       w.push_back(kernel_.load(packed_, kernel_.add(weights, v * conv_.lanes),
                                static_cast<int32_t>(conv_.lanes)));
     }
-    std::vector<Stmt> body;
+    std::vector<std::vector<Stmt>> by_pixel;
     for (int64_t p = 0; p < tile.pixels; ++p) {
       int64_t tap = 0;
       if (kernel_.is_int_const(place.tap, &tap) &&
@@ -248,11 +248,12 @@ class Emitter {
       const Index index = input_index(kernel_, conv_.window, conv_.rank, n_, channel, place.row,
                                       kernel_.add(tile.first, p), place.tap_row, place.tap);
       const ExprId x = evaluator_.value(conv_.x, index);
+      std::vector<Stmt>& row = by_pixel.emplace_back();
       for (int64_t v = 0; v < acc.vectors(); ++v) {
-        body.push_back(acc.multiply_add(p, v, x, w[static_cast<size_t>(v)]));
+        row.push_back(acc.multiply_add(p, v, x, w[static_cast<size_t>(v)]));
       }
     }
-    return body;
+    return in_register_order(std::move(by_pixel));
   }
 
   std::vector<Stmt> store(TileAccumulators& acc, const Tile& tile, ExprId set, ExprId row) {

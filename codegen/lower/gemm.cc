@@ -275,16 +275,17 @@ class Emitter {
                             ? kernel_.int_const(0)
                             : kernel_.mul(set, product_.inner * knobs_.vectors * product_.lanes);
     const ExprId at = kernel_.add(base, kernel_.mul(k, acc.vectors() * product_.lanes));
-    std::vector<Stmt> body;
+    std::vector<std::vector<Stmt>> by_row;
     for (int64_t r = 0; r < acc.pixels(); ++r) {
+      std::vector<Stmt>& row = by_row.emplace_back();
       const ExprId x = evaluator_.value(product_.a, row_index(kernel_.add(first, r), k));
       for (int64_t v = 0; v < acc.vectors(); ++v) {
         const ExprId w = kernel_.load(panel_, kernel_.add(at, v * product_.lanes),
                                       static_cast<int32_t>(product_.lanes));
-        body.push_back(acc.multiply_add(r, v, x, w));
+        row.push_back(acc.multiply_add(r, v, x, w));
       }
     }
-    return body;
+    return in_register_order(std::move(by_row));
   }
 
   std::vector<Stmt> store(TileAccumulators& acc, ExprId set, ExprId first) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace camshaft::lower {
 
@@ -65,6 +66,19 @@ std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>&
   std::vector<Knobs> ranked;
   for (const Candidate& candidate : candidates) ranked.push_back(candidate.knobs);
   return ranked;
+}
+
+std::vector<Stmt> in_register_order(std::vector<std::vector<Stmt>> by_pixel) {
+  const size_t pixels = by_pixel.size();
+  const size_t vectors = pixels == 0 ? 0 : by_pixel[0].size();
+  const bool holds_pixels = pixels < vectors;
+  std::vector<Stmt> body;
+  for (size_t i = 0; i < pixels * vectors; ++i) {
+    const size_t pixel = holds_pixels ? i % pixels : i / vectors;
+    const size_t vector = holds_pixels ? i / pixels : i % vectors;
+    body.push_back(std::move(by_pixel[pixel][vector]));
+  }
+  return body;
 }
 
 std::vector<Stmt> TileAccumulators::clear() {

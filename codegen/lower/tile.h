@@ -22,6 +22,10 @@ struct Strip {
 std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>& strips,
                               int64_t vectors, int32_t lanes);
 
+// The multiply-adds of one reduction step, [pixel][vector], in the order that needs the fewest
+// registers: what there is less of, inputs or weight vectors, is held while the other streams past.
+std::vector<ir::Stmt> in_register_order(std::vector<std::vector<ir::Stmt>> by_pixel);
+
 // The accumulators of a tile: pixels x vectors x lanes floats in a local array, always accessed at
 // constant places, so that they live in registers.
 class TileAccumulators {
