@@ -2,8 +2,8 @@
 // What the files of verify.h share: recording the first broken rule, and rules about names.
 #pragma once
 
-#include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

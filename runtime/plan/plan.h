@@ -3,6 +3,7 @@
 // says how they lie in the file; writer.h and reader.h convert. Values, copyable.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ inline constexpr uint64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 32;
 inline constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 40;
 inline constexpr uint32_t kMaxThreads = 4096;
+inline constexpr size_t kMaxTargets = 256;
 
 struct OutputSlice {
   std::string name;

@@ -43,7 +43,7 @@ Status check_signature(const std::string& file, Bytes content,
 
 base::Result<PlanFile> PlanFile::open(const std::string& path, const ReadOptions& options) {
   PlanFile plan;
-  CAMSHAFT_TRY_ASSIGN(plan.mapping_, base::MappedFile::open(path, {.populate = true}));
+  CAMSHAFT_TRY_ASSIGN(plan.mapping_, base::MappedFile::open(path));
   plan.bytes_ = plan.mapping_->bytes();
   CAMSHAFT_TRY(plan.read(path, options));
   return plan;

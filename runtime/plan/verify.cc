@@ -90,6 +90,8 @@ bool check_tensors(Checker& checker, const std::string& what,
 
 bool check_targets(Checker& checker, const PlanInfo& info, std::span<const SectionShape> sections) {
   if (!checker.expect(!info.targets.empty(), "plan.targets", "it holds no target") ||
+      !checker.expect(info.targets.size() <= kMaxTargets, "plan.targets", "it holds %zu targets",
+                      info.targets.size()) ||
       !checker.expect_names("target", info.targets, &TargetInfo::target)) {
     return false;
   }

@@ -165,6 +165,13 @@ TEST_CASE("rules of targets") {
          p.info.targets.clear();
          p.info.goldens.clear();
        }},
+      {"257 targets", "plan.targets",
+       [](PlanContents& p) {
+         while (p.info.targets.size() < 257) {
+           p.info.targets.push_back(target(p));
+           p.info.targets.back().target += std::to_string(p.info.targets.size());
+         }
+       }},
       {"no binary", "plan.section_index", [](PlanContents& p) { target(p).binary_section = 0; }},
       {"binary far off", "plan.section_index",
        [](PlanContents& p) { target(p).binary_section = 8; }},
