@@ -69,6 +69,43 @@ consteval bool rows_in_order() {
 }
 static_assert(rows_in_order());
 
+// The values of an expression other than a variable, from those of its operands.
+Interval interval_of_expr(const Kernel& kernel, const Expr& node, const Interval args[3]) {
+  const DType dtype = node.type.dtype;
+  const Interval all = range_of(dtype);
+  // The bounds of u64 values would not fit.
+  if (dtype == DType::kUInt64 || base::is_float(dtype)) return all;
+  switch (node.op) {
+    case KOp::kIntConst:
+      return {node.int_value, node.int_value};
+    case KOp::kBroadcast:
+    case KOp::kReduceMax:
+    case KOp::kReduceMin:
+      return args[0];
+    case KOp::kRamp: {
+      const int64_t last = int64_t{node.type.lanes} - 1;
+      return interval_of(KOp::kAdd, dtype, args[0],
+                         interval_of(KOp::kMul, dtype, args[1], {0, last}));
+    }
+    case KOp::kReduceAdd: {
+      const int64_t lanes = kernel.expr(node.args[0]).type.lanes;
+      return interval_of(KOp::kMul, dtype, args[0], {lanes, lanes});
+    }
+    case KOp::kSelect:
+      return {std::min(args[1].lo, args[2].lo), std::max(args[1].hi, args[2].hi)};
+    case KOp::kCast: {
+      const DType from = kernel.expr(node.args[0]).type.dtype;
+      const bool keeps = !base::is_float(from) && from != DType::kUInt64 && args[0].lo >= all.lo &&
+                         args[0].hi <= all.hi && dtype != DType::kBool;
+      return keeps ? args[0] : all;
+    }
+    default:
+      return kop_arity(node.op) == 2 && base::is_int(dtype)
+                 ? interval_of(node.op, dtype, args[0], args[1])
+                 : all;
+  }
+}
+
 uint64_t mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
   return hash ^ (hash >> 32);
@@ -166,6 +203,7 @@ void Kernel::grow_table() {
 
 Kernel::Facts Kernel::derive_facts(const Expr& node) const {
   Facts facts;
+  facts.has_load = node.op == KOp::kLoad;
   Interval args[3];
   for (int i = 0; i < kop_arity(node.op); ++i) {
     const Facts& arg = facts_[static_cast<size_t>(node.args[i])];
@@ -174,54 +212,15 @@ Kernel::Facts Kernel::derive_facts(const Expr& node) const {
     facts.newest_var = std::max(facts.newest_var, arg.newest_var);
     facts.has_load |= arg.has_load;
   }
-  const DType dtype = node.type.dtype;
-  Interval range = range_of(dtype);
-  switch (node.op) {
-    case KOp::kIntConst:
-      if (dtype != DType::kUInt64) range = {node.int_value, node.int_value};
-      break;
-    case KOp::kVar: {
-      const auto id = static_cast<size_t>(node.int_value);
-      CAMSHAFT_CHECK(id < vars_.size());
-      facts.vars = var_bit(static_cast<VarId>(id));
-      facts.newest_var = static_cast<VarId>(id);
-      range = {vars_[id].lo, vars_[id].hi};
-      break;
-    }
-    case KOp::kLoad:
-      facts.has_load = true;
-      break;
-    case KOp::kBroadcast:
-    case KOp::kReduceMax:
-    case KOp::kReduceMin:
-      range = args[0];
-      break;
-    case KOp::kRamp: {
-      const Interval steps =
-          interval_of(KOp::kMul, dtype, args[1], {0, int64_t{node.type.lanes} - 1});
-      range = interval_of(KOp::kAdd, dtype, args[0], steps);
-      break;
-    }
-    case KOp::kReduceAdd: {
-      const int64_t lanes = expr(node.args[0]).type.lanes;
-      range = interval_of(KOp::kMul, dtype, args[0], {lanes, lanes});
-      break;
-    }
-    case KOp::kSelect:
-      range = {std::min(args[1].lo, args[2].lo), std::max(args[1].hi, args[2].hi)};
-      break;
-    case KOp::kCast:
-      if (base::is_int(dtype) && !base::is_float(expr(node.args[0]).type.dtype) &&
-          expr(node.args[0]).type.dtype != DType::kUInt64 && args[0].lo >= range.lo &&
-          args[0].hi <= range.hi && dtype != DType::kUInt64) {
-        range = args[0];
-      }
-      break;
-    default:
-      if (kop_arity(node.op) == 2 && base::is_int(dtype)) {
-        range = interval_of(node.op, dtype, args[0], args[1]);
-      }
-      break;
+  Interval range;
+  if (node.op == KOp::kVar) {
+    const auto id = static_cast<VarId>(node.int_value);
+    CAMSHAFT_CHECK(id >= 0 && id < static_cast<VarId>(vars_.size()));
+    facts.vars = var_bit(id);
+    facts.newest_var = id;
+    range = {var_info(id).lo, var_info(id).hi};
+  } else {
+    range = interval_of_expr(*this, node, args);
   }
   facts.lo = range.lo;
   facts.hi = range.hi;
