@@ -8,8 +8,7 @@ import subprocess
 
 import numpy as np
 
-INPUT_SHAPE = (6, 128, 256)
-INPUT_BYTES = int(np.prod(INPUT_SHAPE))
+INPUT_SHAPE = (6, 128, 256)  # channels, rows, columns; see frame.h
 HELD_OUT_SEED = 1_000_000_000  # drive.h: kHeldOutIndex
 
 

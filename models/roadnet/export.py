@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import torch
 
-from net import INPUT_SHAPE
+from dataset import INPUT_SHAPE
 
 OPSET = 17
 INPUT_NAME = "image"

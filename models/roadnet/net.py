@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-INPUT_SHAPE = (6, 128, 256)  # channels, rows, columns; see frame.h
+from dataset import INPUT_SHAPE
 
 
 class Block(NamedTuple):

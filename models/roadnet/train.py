@@ -16,6 +16,7 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -38,17 +39,14 @@ UNPAINTED_WEIGHT = 0.15  # of a lane boundary without a line: it can only be gue
 GAIN, BRIGHTNESS, NOISE = 0.15, 12.0, 4.0  # of the exposure jitter, luma steps of 255
 
 # A mirrored model view: column u shows what column 511 - u did, but the middle is column 256, so the
-# mirrored car also points one column's angle to the right (camera.h: focal length 910).
-MIRRORED_PLANES = (2, 3, 0, 1, 4, 5)  # frame.h: even and odd columns change places
-MIRRORED_TURN_RAD = 1.0 / 910.0
-PATH_RETURN_M = 15.0                  # truth.cc: kReturn_m
+# mirrored car also points one column's angle to the right.
+MIRRORED_PLANES = [2, 3, 0, 1, 4, 5]  # frame.h: even and odd columns change places
+
+START = time.monotonic()
 
 
 def say(text, *values):
     print("[%6.1f s] %s" % (time.monotonic() - START, text % values), flush=True)
-
-
-START = time.monotonic()
 
 
 class Pool:
@@ -102,8 +100,9 @@ class Augment:
 
     def __init__(self, layout, device):
         distance = torch.tensor(layout.distances_m, device=device)
-        self.line_shift = MIRRORED_TURN_RAD * distance
-        self.path_shift = self.line_shift * (1.0 - torch.exp(-distance / PATH_RETURN_M))
+        self.line_shift = distance / layout.description["model_focal_px"]
+        returning = torch.exp(-distance / layout.description["path_return_m"])
+        self.path_shift = self.line_shift * (1.0 - returning)
         self.at = layout.slices
 
     def _mirror(self, inputs, truth):
@@ -113,7 +112,7 @@ class Augment:
             mirrored[:, at[line]] = self.line_shift - truth[:, at[other + "_line"]]
             mirrored[:, at[probability]] = truth[:, at[other + "_line_probability"]]
         mirrored[:, at["path"]] = self.path_shift - truth[:, at["path"]]
-        return inputs.flip(-1)[:, list(MIRRORED_PLANES)], mirrored
+        return inputs.flip(-1)[:, MIRRORED_PLANES], mirrored
 
     def __call__(self, inputs, truth):
         half = len(inputs) // 2
@@ -282,7 +281,7 @@ def parse_options():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--roadgen", required=True, help="the program that makes views")
     parser.add_argument("--out", required=True, help="folder for the results")
-    parser.add_argument("--work", default="/tmp/roadnet", help="folder for views under way")
+    parser.add_argument("--work", help="folder for views under way; by default the system's")
     parser.add_argument("--views", type=int, default=300_000, help="at most, for training")
     parser.add_argument("--first-views", type=int, default=20_000, help="wait for these, then train")
     parser.add_argument("--held-out", type=int, default=4096)
@@ -296,18 +295,12 @@ def parse_options():
     return parser.parse_args()
 
 
-def main():
-    options = parse_options()
-    if options.seed + options.views > dataset.HELD_OUT_SEED:
-        sys.exit("train.py: these seeds reach into the held-out ones")
-    torch.manual_seed(1)
-    torch.backends.cudnn.benchmark = True
-    device = torch.device("cuda")
-    os.makedirs(options.work, exist_ok=True)
-    *held_out, layout = dataset.make_views(options.roadgen, os.path.join(options.work, "held_out"),
+def train(options, folder, device):
+    """Makes views below `folder` and trains on them."""
+    *held_out, layout = dataset.make_views(options.roadgen, os.path.join(folder, "held_out"),
                                            dataset.HELD_OUT_SEED, options.held_out)
     say("%d held-out views", options.held_out)
-    prefix = os.path.join(options.work, "train")
+    prefix = os.path.join(folder, "train")
     generator = subprocess.Popen([options.roadgen, "--count", str(options.views), "--seed",
                                   str(options.seed), "--out", prefix, "--threads",
                                   str(options.threads)])
@@ -322,6 +315,16 @@ def main():
         generator.terminate()
         generator.wait()
         pool.close()
+
+
+def main():
+    options = parse_options()
+    if options.seed + options.views > dataset.HELD_OUT_SEED:
+        sys.exit("train.py: these seeds reach into the held-out ones")
+    torch.manual_seed(1)
+    torch.backends.cudnn.benchmark = True
+    with tempfile.TemporaryDirectory(prefix="roadnet-", dir=options.work) as folder:
+        train(options, folder, torch.device("cuda"))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,6 @@
 namespace camshaft::roadnet {
 namespace {
 
-// How far a smooth driver needs to come back to the lane's centre.
-constexpr double kReturn_m = 15.0;
-
 struct Slice {
   const char* name;
   size_t offset_bytes;
@@ -29,15 +26,15 @@ constexpr Slice kSlices[] = {
 };
 
 // Critically damped return to the lane's centre: the deviation e from it begins with the car's
-// offset and heading and decays as (a + b x) exp(-x / kReturn_m).
+// offset and heading and decays as (a + b x) exp(-x / kPathReturn_m).
 std::array<float, kPoints> smooth_path(const RoadAhead& road) {
   const RoadCentre start = road.centre(0.0f);
   const double a = -start.y;
-  const double b = -start.sine / start.cosine + a / kReturn_m;
+  const double b = -start.sine / start.cosine + a / kPathReturn_m;
   std::array<float, kPoints> path{};
   for (size_t i = 0; i < path.size(); ++i) {
     const double x = kDistances_m[i];
-    const double deviation = (a + b * x) * exact_exp(-x / kReturn_m);
+    const double deviation = (a + b * x) * exact_exp(-x / kPathReturn_m);
     path[i] = road.line_y(kDistances_m[i], 0.0f) + static_cast<float>(deviation);
   }
   return path;
@@ -103,7 +100,8 @@ std::string describe_outputs() {
         << "\",\"offset\":" << slice.offset_bytes / sizeof(float) << ",\"shape\":[" << slice.count
         << "],\"unit\":\"" << slice.unit << "\"}";
   }
-  out << "]}";
+  out << "],\"path_return_m\":" << kPathReturn_m << ",\"model_focal_px\":" << kModelView.focal_px
+      << "}";
   return out.str();
 }
 

@@ -19,6 +19,9 @@ inline constexpr int kPoints = 16;
 inline constexpr std::array<float, kPoints> kDistances_m{2,  4,  6,  8,  10, 13, 16, 20,
                                                          25, 30, 35, 40, 45, 50, 55, 60};
 
+/// How far a smooth driver needs to come back to the lane's centre.
+inline constexpr float kPathReturn_m = 15.0f;
+
 /// A lead car counts between these distances.
 inline constexpr float kNearestLead_m = 4.0f;
 inline constexpr float kFarthestLead_m = 100.0f;
@@ -45,8 +48,9 @@ Truth from_vector(std::span<const float, kOutputs> values);
 
 Truth compute_truth(const Scene& scene);
 
-/// The slices of the vector and the distances, as one line of JSON:
-/// {"distances_m":[...],"slices":[{"name":...,"offset":...,"shape":[...],"unit":...},...]}.
+/// What the training scripts need to know, as one line of JSON: {"distances_m":[...],
+/// "slices":[{"name":...,"offset":...,"shape":[...],"unit":...},...],"path_return_m":...,
+/// "model_focal_px":...}.
 std::string describe_outputs();
 
 }  // namespace camshaft::roadnet
