@@ -76,7 +76,8 @@ class CExprPrinter {
   void count_uses(const std::vector<ir::ExprId>& order, const std::vector<ir::ExprId>& roots);
   std::string name_text(const std::string& type, const std::string& text);
   void name_it(ir::ExprId id);
-  bool is_constant(ir::ExprId id) const;
+  bool is_plain_constant(const ir::Expr& e, int64_t* value) const;
+  std::string right_operand(const ir::Expr& e, Level level);
 
   Printed print(ir::ExprId id);
   Printed print_var(const ir::Expr& e);

@@ -58,8 +58,17 @@ const char* operator_of(KOp op) {
 
 }  // namespace
 
-bool CExprPrinter::is_constant(ExprId id) const {
-  return expr(id).op == KOp::kIntConst || expr(id).op == KOp::kFloatConst;
+// Whether the right operand is an i64 constant beside a left one that decides the type, so that it
+// needs no suffix.
+bool CExprPrinter::is_plain_constant(const Expr& e, int64_t* value) const {
+  const Expr& left = expr(e.args[0]);
+  return left.type == ValueType{DType::kInt64, 1} && left.op != KOp::kIntConst &&
+         kernel_.is_int_const(e.args[1], value) && *value != INT64_MIN;
+}
+
+std::string CExprPrinter::right_operand(const Expr& e, Level level) {
+  int64_t value = 0;
+  return is_plain_constant(e, &value) ? std::to_string(value) : at_most(e.args[1], level);
 }
 
 CExprPrinter::Printed CExprPrinter::print_broadcast(const Expr& e) {
@@ -118,15 +127,10 @@ CExprPrinter::Printed CExprPrinter::print_arithmetic(const Expr& e) {
   const Level left_level = level == Level::kOther ? Level::kUnary : level;
   const Level right_level = is_sum ? Level::kMul : Level::kUnary;
   const std::string left = at_most(e.args[0], left_level);
-  std::string text = left + operator_of(e.op) + at_most(e.args[1], right_level);
-  // The left operand decides the type, so that a constant on the right needs no suffix.
   int64_t value = 0;
-  if (e.type == ValueType{DType::kInt64, 1} && !is_constant(e.args[0]) &&
-      kernel_.is_int_const(e.args[1], &value) && value != INT64_MIN) {
-    const bool is_negated = e.op == KOp::kAdd && value < 0;
-    text = left + (is_negated ? " - " : operator_of(e.op)) +
-           std::to_string(is_negated ? -value : value);
-  }
+  const bool is_negated = e.op == KOp::kAdd && is_plain_constant(e, &value) && value < 0;
+  const std::string text = is_negated ? left + " - " + std::to_string(-value)
+                                      : left + operator_of(e.op) + right_operand(e, right_level);
   if (!is_promoted(e.type)) return {.text = text, .level = level};
   return {.text = "(" + std::string(c_scalar_type(e.type.dtype)) + ")(" + text + ")",
           .level = Level::kUnary};
@@ -161,7 +165,7 @@ CExprPrinter::Printed CExprPrinter::comparison(std::string text, int bytes, int3
 
 CExprPrinter::Printed CExprPrinter::print_compare(const Expr& e) {
   const ValueType type = expr(e.args[0]).type;
-  return comparison(operand(e.args[0]) + operator_of(e.op) + operand(e.args[1]),
+  return comparison(operand(e.args[0]) + operator_of(e.op) + right_operand(e, Level::kUnary),
                     size_of(type.dtype), type.lanes);
 }
 
