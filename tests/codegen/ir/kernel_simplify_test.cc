@@ -29,8 +29,9 @@ class TreeMaker {
       if (pick(3) == 0) return {KOp::kIntConst, pick(41) - 12, {}};
       return {KOp::kVar, pick(variables_), {}};
     }
-    const KOp ops[] = {KOp::kAdd, KOp::kAdd, KOp::kSub, KOp::kMul,   KOp::kDiv,
-                       KOp::kRem, KOp::kMin, KOp::kMax, KOp::kSelect};
+    const KOp ops[] = {KOp::kAdd, KOp::kAdd, KOp::kSub, KOp::kMul,    KOp::kDiv,
+                       KOp::kRem, KOp::kMin, KOp::kMax, KOp::kSelect, KOp::kAnd,
+                       KOp::kOr,  KOp::kXor, KOp::kShl, KOp::kShr};
     Tree tree{ops[pick(static_cast<int64_t>(std::size(ops)))], 0, {make(depth - 1)}};
     if (tree.op == KOp::kSelect) {
       Tree condition{pick(2) == 0   ? KOp::kLt
@@ -41,9 +42,12 @@ class TreeMaker {
       return {KOp::kSelect, 0, {std::move(condition), make(depth - 1), make(depth - 1)}};
     }
     const bool constant = tree.op == KOp::kDiv || tree.op == KOp::kRem || tree.op == KOp::kMul;
+    const bool shift = tree.op == KOp::kShl || tree.op == KOp::kShr;
     if (constant) {
       const int64_t nice[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 5};
       tree.operands.push_back({KOp::kIntConst, nice[pick(10)], {}});
+    } else if (shift) {
+      tree.operands.push_back({KOp::kIntConst, pick(5), {}});
     } else {
       tree.operands.push_back(make(depth - 1));
     }

@@ -59,6 +59,8 @@ TEST_CASE("div and mod use the ranges of variables") {
   REQUIRE(k.div(k.div(flat, 3), 5) == k.div(flat, 15));
   REQUIRE(k.mod(k.mod(flat, 12), 4) == k.mod(s.j, 4));
   REQUIRE(k.add(k.mul(k.div(flat, 12), 12), k.mod(flat, 12)) == flat);
+  const ExprId above = k.add(k.mul(k.add(s.i, 1), 8), k.mod(s.j, 4));
+  REQUIRE(k.div(k.sub(above, k.int_const(4)), 8) == s.i);
   // k may be negative, where truncation is not rounding down.
   REQUIRE(k.div(k.add(k.mul(s.i, 8), s.k), 8) != s.i);
   REQUIRE(k.expr(k.mod(s.k, 4)).op == KOp::kRem);
@@ -85,6 +87,26 @@ TEST_CASE("bounds decide min, max and comparisons") {
   k.bounds(k.sub(k.mul(s.i, 3), s.k), &lo, &hi);
   REQUIRE(lo == -20);
   REQUIRE(hi == 32);
+}
+
+TEST_CASE("bounds of narrow integers") {
+  Kernel k;
+  const ArrayId a = k.add_param("a", DType::kUInt8, 4, false);
+  const ExprId x = k.load(a, k.int_const(0));
+  const ExprId y = k.load(a, k.int_const(1));
+  const auto bounds = [&](ExprId id) {
+    std::pair<int64_t, int64_t> result;
+    k.bounds(id, &result.first, &result.second);
+    return result;
+  };
+  const auto wide = [&](ExprId id) { return k.cast(id, DType::kInt32); };
+  const std::pair<int64_t, int64_t> all_u8(0, 255);
+  REQUIRE(bounds(x) == all_u8);
+  REQUIRE(bounds(k.add(x, y)) == all_u8);  // it wraps
+  REQUIRE(bounds(k.sub(wide(x), wide(y))) == std::pair<int64_t, int64_t>(-255, 255));
+  REQUIRE(bounds(k.mul(wide(x), wide(y))) == std::pair<int64_t, int64_t>(0, 65025));
+  REQUIRE(bounds(k.cast(k.sub(wide(x), wide(y)), DType::kUInt8)) == all_u8);
+  REQUIRE(bounds(k.cast(k.cast(x, DType::kFloat32), DType::kInt64)).first == INT64_MIN);
 }
 
 TEST_CASE("float expressions keep every rounding") {
