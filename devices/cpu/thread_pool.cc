@@ -103,6 +103,7 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::start(const Options& options) {
   for (uint32_t thread = 1; thread < options.threads; ++thread) {
     CAMSHAFT_TRY(pool->start_worker(thread, options.cpus));
   }
+  pool->greet();
   return pool;
 }
 
@@ -124,6 +125,17 @@ Status ThreadPool::start_worker(uint32_t thread, std::span<const uint32_t> cpus)
                             thread);
   }
   return base::ok();
+}
+
+// One step for everybody, so that no frame pays for the start of a thread.
+void ThreadPool::greet() {
+  StepList list;
+  list.steps = {Step{.parts = thread_count_,
+                     .extent = thread_count_,
+                     .function = [](void* const*, int64_t, int64_t) {}}};
+  list.params = {nullptr};
+  list.most_parts = thread_count_;
+  run(list);
 }
 
 ThreadPool::~ThreadPool() {
@@ -182,6 +194,7 @@ void ThreadPool::run_share(const Job& job, uint32_t thread) noexcept {
 }
 
 void ThreadPool::run(const StepList& list) noexcept {
+  if (list.steps.empty()) return;
   const KernelFloatMode float_mode;
   const uint32_t joined = std::min(thread_count_, list.most_parts);
   if (joined == 1) {

@@ -32,7 +32,8 @@ class ThreadPool {
         {};                // empty, or a CPU for each thread; the first is for the caller
     uint32_t spin_ns = 0;  // before a waiting thread sleeps
   };
-  // Load time. Fails with kInvalidArgument (a CPU that this process can't use) or kIo (no threads).
+  // Load time; returns when all threads run. Fails with kInvalidArgument (a CPU that this process
+  // can't use) or kIo (no threads).
   static base::Result<std::unique_ptr<ThreadPool>> start(const Options& options);
 
   ThreadPool(const ThreadPool&) = delete;
@@ -64,6 +65,7 @@ class ThreadPool {
 
   ThreadPool(uint32_t threads, uint32_t spins);
   base::Status start_worker(uint32_t thread, std::span<const uint32_t> cpus);
+  void greet();
   static void* enter_worker(void* worker);
   void work(uint32_t thread) noexcept;
   void publish(const Job& job, uint32_t joined) noexcept;

@@ -143,7 +143,8 @@ const char* camshaft_version(void) {
 }
 
 const char* camshaft_status_name(camshaft_status status) {
-  return base::code_name(static_cast<Code>(status));
+  const bool is_known = status >= CAMSHAFT_OK && status <= CAMSHAFT_INTERNAL;
+  return is_known ? base::code_name(static_cast<Code>(status)) : "unknown status";
 }
 
 const char* camshaft_last_error(void) {
@@ -287,9 +288,9 @@ camshaft_status camshaft_session_set_input(camshaft_session* session, uint32_t i
   if (session == nullptr || data == nullptr || (shape == nullptr && rank != 0)) {
     return call.null_argument(__func__);
   }
-  if (static_cast<uint32_t>(dtype) >= base::kDTypeCount) {
-    return call.finish(base::fail(Code::kInvalidArgument, "capi.dtype", "There is no dtype %d.",
-                                  static_cast<int>(dtype)));
+  if (dtype >= base::kDTypeCount) {
+    return call.finish(
+        base::fail(Code::kInvalidArgument, "capi.dtype", "There is no dtype %u.", dtype));
   }
   return call.finish(session->session->set_input(
       input, {.dtype = static_cast<base::DType>(dtype),

@@ -33,7 +33,9 @@ typedef struct camshaft_plan camshaft_plan;
 typedef struct camshaft_device camshaft_device;
 typedef struct camshaft_session camshaft_session;
 
-typedef enum camshaft_status {
+/* Integers of a fixed size: no value is invalid, and no compiler option changes the layout. */
+typedef int32_t camshaft_status;
+enum {
   CAMSHAFT_OK = 0,
   CAMSHAFT_INVALID_ARGUMENT = 1,
   CAMSHAFT_UNSUPPORTED = 2,
@@ -46,10 +48,11 @@ typedef enum camshaft_status {
   CAMSHAFT_OUT_OF_MEMORY = 9,
   CAMSHAFT_DEVICE_FAULT = 10, /* until camshaft_session_recover() */
   CAMSHAFT_INTERNAL = 11
-} camshaft_status;
+};
 
 /* Numbers of the plan format. */
-typedef enum camshaft_dtype {
+typedef uint32_t camshaft_dtype;
+enum {
   CAMSHAFT_FLOAT32 = 0,
   CAMSHAFT_FLOAT64 = 1,
   CAMSHAFT_FLOAT16 = 2,
@@ -63,7 +66,7 @@ typedef enum camshaft_dtype {
   CAMSHAFT_UINT32 = 10,
   CAMSHAFT_UINT64 = 11,
   CAMSHAFT_BOOL = 12
-} camshaft_dtype;
+};
 
 /* An input or output: dense, row-major. Pointers live as long as the plan. */
 typedef struct camshaft_tensor_info {

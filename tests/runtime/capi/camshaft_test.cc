@@ -167,8 +167,8 @@ TEST_CASE("C: failures say why, to the thread that failed", "[capi]") {
   CHECK(camshaft_session_set_input(f.session, 0, CAMSHAFT_FLOAT64, kShapeA, 2, a, sizeof a) ==
         CAMSHAFT_INVALID_ARGUMENT);
   CHECK(error() == "The input \"a\" is f32 [4,16], not f64 [4,16].");
-  CHECK(camshaft_session_set_input(f.session, 0, static_cast<camshaft_dtype>(99), kShapeA, 2, a,
-                                   sizeof a) == CAMSHAFT_INVALID_ARGUMENT);
+  CHECK(camshaft_session_set_input(f.session, 0, 99, kShapeA, 2, a, sizeof a) ==
+        CAMSHAFT_INVALID_ARGUMENT);
   CHECK(camshaft_session_run(nullptr, nullptr, nullptr) == CAMSHAFT_INVALID_ARGUMENT);
 }
 
@@ -239,6 +239,8 @@ TEST_CASE("C: names and versions", "[capi]") {
                                                std::to_string(CAMSHAFT_VERSION_PATCH));
   CHECK(std::string(camshaft_status_name(CAMSHAFT_OK)) == "ok");
   CHECK(std::string(camshaft_status_name(CAMSHAFT_WRONG_TARGET)) == "wrong target");
+  CHECK(std::string(camshaft_status_name(256)) == "unknown status");
+  CHECK(std::string(camshaft_status_name(-1)) == "unknown status");
   camshaft_session_close(nullptr);
   camshaft_device_close(nullptr);
   camshaft_plan_close(nullptr);
