@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/ir/graph_constants.h"
 namespace camshaft::lower {
 
 using ir::DType;
@@ -43,9 +44,8 @@ Stmt Evaluator::store_output(ir::ArrayId array, const Index& index, ExprId value
 
 ExprId Evaluator::evaluate(NodeId id, const Index& index) {
   const ir::Node& node = task_.node(id);
-  double splat = 0;
-  if (schedule::is_splat(task_.graph(), id, &splat)) {
-    return kernel_.splat(splat, {compute_dtype(node.type.dtype), 1});
+  if (const auto splat = ir::splat_value(task_.graph(), id)) {
+    return kernel_.splat(*splat, {compute_dtype(node.type.dtype), 1});
   }
   if (arrays_.count(id) > 0) return load_leaf(id, index);
   if (ir::is_movement(node.op)) return evaluate_movement(node, index);
@@ -121,13 +121,12 @@ ExprId Evaluator::evaluate_unary(const ir::Node& node, ExprId a) {
 // if either is NaN.
 ExprId Evaluator::extreme(KOp op, const ir::Node& node, ExprId a, ExprId b) {
   if (!base::is_float(kernel_.expr(a).type.dtype)) return kernel_.binary(op, a, b);
-  double constant = 0;
-  if (schedule::is_splat(task_.graph(), node.inputs[0], &constant) && constant == constant) {
-    return kernel_.binary(op, a, b);
-  }
-  if (schedule::is_splat(task_.graph(), node.inputs[1], &constant) && constant == constant) {
-    return kernel_.binary(op, b, a);
-  }
+  const auto is_number = [&](NodeId id) {
+    const auto value = ir::splat_value(task_.graph(), id);
+    return value.has_value() && *value == *value;
+  };
+  if (is_number(node.inputs[0])) return kernel_.binary(op, a, b);
+  if (is_number(node.inputs[1])) return kernel_.binary(op, b, a);
   return kernel_.select(kernel_.binary(KOp::kEq, a, a), kernel_.binary(op, a, b), a);
 }
 

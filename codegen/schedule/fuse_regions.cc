@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/ir/graph_constants.h"
 #include "codegen/schedule/schedule.h"
 
 namespace camshaft::schedule {
@@ -155,9 +156,12 @@ class Fuser {
       if (!is_live(consumer) && region_of_[index(consumer)] < 0) continue;
       if (!add_uses(consumer, uses)) in_memory = true;
     }
-    double value = 0;
-    if (!is_output_[index(id)] && is_splat(graph_, id, &value)) in_memory = false;
-    if (!in_memory && !is_splat(graph_, id, &value)) in_memory = !may_fold(node, uses);
+    const bool is_number = ir::splat_value(graph_, id).has_value();
+    if (is_number) {
+      in_memory = is_output_[index(id)];
+    } else if (!in_memory) {
+      in_memory = !may_fold(node, uses);
+    }
     if (in_memory) {
       start_region(id);
     } else {
@@ -186,9 +190,8 @@ class Fuser {
       std::set<NodeId> leaves;
       for (NodeId id : region.nodes) {
         for (NodeId operand : graph_.node(id).inputs) {
-          double value = 0;
           if (members_[i].count(operand) > 0) continue;
-          if (is_splat(graph_, operand, &value)) continue;
+          if (ir::splat_value(graph_, operand).has_value()) continue;
           leaves.insert(operand);
         }
       }

@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/ir/literal.h"
+#include "codegen/ir/graph_constants.h"
 
 namespace camshaft::schedule {
 namespace {
 
 using ir::Op;
-
-constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
 
 base::Status broken(const Region& region, const char* what) {
   return base::fail(base::Code::kInternal, "schedule.verify", "region '%s' (%%%d): %s",
@@ -33,9 +31,8 @@ base::Status verify_region(const Schedule& schedule, const Region& region,
   }
   for (NodeId id : members) {
     for (NodeId operand : schedule.graph.node(id).inputs) {
-      double value = 0;
       if (members.count(operand) == 0 && leaves.count(operand) == 0 &&
-          !is_splat(schedule.graph, operand, &value)) {
+          !ir::splat_value(schedule.graph, operand).has_value()) {
         return broken(region, "an operand is neither inside nor a leaf");
       }
     }
@@ -73,17 +70,6 @@ const BufferInfo& Schedule::buffer(NodeId value) const {
   const int32_t index = buffer_of[static_cast<size_t>(value)];
   CAMSHAFT_CHECK(index >= 0);
   return buffers[static_cast<size_t>(index)];
-}
-
-bool is_splat(const ir::Graph& graph, NodeId node, double* value) {
-  const ir::Node& n = graph.node(node);
-  if (n.op == Op::kBroadcast || n.op == Op::kReshape) return is_splat(graph, n.inputs[0], value);
-  if (n.op != Op::kConstant) return false;
-  const ir::Literal& literal = *n.as<ir::ConstantAttrs>().literal;
-  if (!ir::is_splat(literal)) return false;
-  *value = ir::literal_as_double(literal, 0);
-  return base::is_float(literal.type.dtype) ||
-         (*value < kExactIntegers && *value > -kExactIntegers);
 }
 
 ir::Graph isolate_outputs(const ir::Graph& graph) {

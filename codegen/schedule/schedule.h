@@ -94,8 +94,4 @@ base::Status verify_schedule(const Schedule& schedule);
 // A line a region: name, root, output, leaves, buffer placement.
 std::string print_schedule(const Schedule& schedule);
 
-// True if `node` is a constant (or a Broadcast of one, or a Reshape of such) whose elements are all
-// equal; `value` gets the element (integers above 2^53 lose precision and give false).
-bool is_splat(const ir::Graph& graph, NodeId node, double* value);
-
 }  // namespace camshaft::schedule
