@@ -63,18 +63,18 @@ Kernel window_kernel() {
   const VarId t = k.add_loop_var("t", 0, 2);
   const VarId i = k.add_loop_var("i", 0, kWidth - 1);
   const VarId j = k.add_loop_var("j", 0, kTaps - 1);
-  const ExprId from = k.add(k.mul(k.var(t), 2 * kWidth + kTaps), k.add(k.mul(k.var(i), 2), k.var(j)));
+  const ExprId from =
+      k.add(k.mul(k.var(t), 2 * kWidth + kTaps), k.add(k.mul(k.var(i), 2), k.var(j)));
   const ExprId product = k.binary(KOp::kMul, k.load(a, from), k.load(w, k.var(j)));
   const ExprId sum = k.add(k.load(acc, k.var(i)), product);
   const ExprId place = k.add(k.mul(k.var(t), kWidth), k.var(i));
-  std::vector<Stmt> vector_body = {
-      make_store(acc, k.var(i), k.float_const(0.5)),
-      make_for(j, k.int_const(0), k.int_const(kTaps), LoopKind::kUnrolled,
-               {make_store(acc, k.var(i), sum)}),
-      make_store(out, place, k.load(acc, k.var(i)))};
-  k.body.push_back(make_for(
-      t, k.int_const(0), k.int_const(3), LoopKind::kThread,
-      {make_for(i, k.int_const(0), k.int_const(kWidth), LoopKind::kVector, vector_body)}));
+  std::vector<Stmt> vector_body = {make_store(acc, k.var(i), k.float_const(0.5)),
+                                   make_for(j, k.int_const(0), k.int_const(kTaps),
+                                            LoopKind::kUnrolled, {make_store(acc, k.var(i), sum)}),
+                                   make_store(out, place, k.load(acc, k.var(i)))};
+  k.body.push_back(
+      make_for(t, k.int_const(0), k.int_const(3), LoopKind::kThread,
+               {make_for(i, k.int_const(0), k.int_const(kWidth), LoopKind::kVector, vector_body)}));
   return k;
 }
 
@@ -134,8 +134,8 @@ TEST_CASE("both backends agree where denormals are flushed") {
     for (int i = 2; i < kernel.param_count(); ++i) {
       const auto param = static_cast<size_t>(i);
       INFO(kernel.array(i).name);
-      REQUIRE(render_test::first_difference(first.data(param), second.data(param),
-                                            DType::kFloat32, kElements) == -1);
+      REQUIRE(render_test::first_difference(first.data(param), second.data(param), DType::kFloat32,
+                                            kElements) == -1);
       flushing_matters |= render_test::first_difference(first.data(param), unflushed.data(param),
                                                         DType::kFloat32, kElements) != -1;
     }
