@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Camshaft beside onnxruntime on the same networks, one thread each, in turn.
+"""Camshaft beside onnxruntime on the same networks, with as many threads each, in turn.
 
 Two tables: the run (median, p99 and their ratio), and from nothing to the first result: opening the
 plan, making the session and one run, against making onnxruntime's session and one run. Every round
@@ -39,7 +39,7 @@ def run_json(command):
 class Round:
     """One measurement of each engine."""
 
-    def __init__(self, plan, model, inputs, iterations):
+    def __init__(self, plan, model, inputs, threads, iterations):
         bench = run_json([os.path.join(BUILD, "camshaft"), "bench", plan, "--iterations",
                           str(iterations), "--warmup", "0.2", "--json"])
         self.ours = bench["latency_ms"]["p50"]
@@ -47,22 +47,24 @@ class Round:
         self.ours_first = bench["load_ms"] + bench["first_run_ms"]
         peer = run_json([sys.executable, os.path.join(ROOT, "tools", "reference", "ort_run.py"), model,
                          "--inputs", inputs, "--outputs", inputs + ".out.npz",
-                         "--threads", "1", "--time", str(iterations)])
+                         "--threads", str(threads), "--time", str(iterations)])
         self.peer = peer["p50_ms"]
         self.peer_p99 = peer["p99_ms"]
         self.peer_first = peer["session_ms"] + peer["first_ms"]
 
 
-def measure(name, target, rounds, iterations):
+def measure(name, options):
     model = model_path(name)
     if model is None:
         return None
     plan = os.path.join(BUILD, "bench_%s.plan" % name)
     inputs = os.path.join(BUILD, "bench_%s.npz" % name)
-    subprocess.run([os.path.join(BUILD, "camshaft"), "compile", model, "--target", target, "-o", plan],
+    subprocess.run([os.path.join(BUILD, "camshaft"), "compile", model, "--target",
+                    options.target, "--threads", str(options.threads), "-o", plan],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     write_inputs(model, inputs)
-    return [Round(plan, model, inputs, iterations) for _ in range(rounds)]
+    return [Round(plan, model, inputs, options.threads, options.iterations)
+            for _ in range(options.rounds)]
 
 
 def write_inputs(model, path):
@@ -91,6 +93,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", action="append")
     parser.add_argument("--target", default="llvm")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=60)
     options = parser.parse_args()
@@ -98,12 +101,12 @@ def main():
     if not os.path.exists(os.path.join(BUILD, "zoo", "transformer.onnx")):
         subprocess.run([sys.executable, maker, "--out", os.path.join(BUILD, "zoo"), "--no-check"],
                        check=True, stdout=subprocess.DEVNULL)
-    print("Times in ms, one thread, medians of %d rounds of %d runs; ratio: ours / onnxruntime's"
-          % (options.rounds, options.iterations))
+    print("Times in ms, %d thread(s), medians of %d rounds of %d runs; ratio: ours / onnxruntime's"
+          % (options.threads, options.rounds, options.iterations))
     print("%-18s %8s %8s %6s  %8s %8s  | to the first result %8s %8s %6s" %
           ("network", "ours", "peer", "ratio", "p99 ours", "p99 peer", "ours", "peer", "ratio"))
     for name in options.only or NETWORKS:
-        rounds = measure(name, options.target, options.rounds, options.iterations)
+        rounds = measure(name, options)
         if rounds is None:
             print("%-18s not on this machine" % name)
             continue
