@@ -38,11 +38,11 @@ struct MathSupport {
 // Replaces math ops that the target lacks by polynomials and bit operations, without branches.
 // Infinities, NaN, denormals, overflow and underflow come out as in C's library. Maximum errors, in
 // ULP of the exact result:
-//   f32: exp 1.2, log 1, sin and cos 1.6, tanh 1.6, erf 1.3, pow 0.6
+//   f32: exp 1.2, log 1, sin and cos 1.6, tanh 1.6, erf 1.4, pow 0.6
 //   f64: exp 1.2, log 1, sin and cos 1.6, tanh 2.7, erf 1.4, pow 8
-// sin and cos: up to |x| = 1e5 (f64: 1e9); beyond, 2e-7 absolute in f32 up to 2^50, and NaN from there
-// on, where the number of quarter turns is no longer exact. Where the target
-// flushes denormals, so do these. Each error is measured by its test.
+// sin and cos: up to |x| = 1e5 (f64: 1e9). Beyond, f32 is within 2e-7 absolute up to 2^50, and from
+// there on, where the number of quarter turns is no longer exact, both give NaN. Where the target
+// flushes denormals, so do these.
 Kernel decompose_math(Kernel kernel, const MathSupport& support);
 
 // The three above in order, then dead Let and duplicate-store clean-up.

@@ -59,8 +59,9 @@ TEST_CASE("div and mod use the ranges of variables") {
   REQUIRE(k.div(k.div(flat, 3), 5) == k.div(flat, 15));
   REQUIRE(k.mod(k.mod(flat, 12), 4) == k.mod(s.j, 4));
   REQUIRE(k.add(k.mul(k.div(flat, 12), 12), k.mod(flat, 12)) == flat);
-  const ExprId above = k.add(k.mul(k.add(s.i, 1), 8), k.mod(s.j, 4));
-  REQUIRE(k.div(k.sub(above, k.int_const(4)), 8) == s.i);
+  const ExprId from_one = k.var(k.add_loop_var("p", 1, 9));
+  const ExprId below = k.add(k.add(k.mul(from_one, 8), k.mod(s.j, 4)), -4);
+  REQUIRE(k.div(below, 8) == k.add(from_one, -1));
   // k may be negative, where truncation is not rounding down.
   REQUIRE(k.div(k.add(k.mul(s.i, 8), s.k), 8) != s.i);
   REQUIRE(k.expr(k.mod(s.k, 4)).op == KOp::kRem);
