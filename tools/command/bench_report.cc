@@ -51,7 +51,7 @@ std::string latency_text(const BenchOptions& options, const Samples& samples) {
 std::string results_text(const BenchOptions& options, const BenchResults& results,
                          const plan::TargetInfo& target) {
   const LoopResult& loop = results.loop;
-  Table table({{""}, {""}, {""}});
+  Table table({{""}, {"", Align::kRight}, {""}});
   table.add_row(
       {"load", duration_text(results.load_s), "file checked, device open, session ready"});
   table.add_row({"first run", duration_text(results.first_run_s)});

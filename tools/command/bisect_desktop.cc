@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "codegen/emit/compile.h"
+#include "codegen/emit/model_digest.h"
 #include "codegen/passes/pipeline.h"
 #include "codegen/schedule/schedule.h"
 #include "tools/command/oracle_run_desktop.h"
@@ -47,7 +48,10 @@ class Bisection {
 
   Status run() {
     console_.progress(1, 4, "bisect: run the model on the oracle");
-    CAMSHAFT_TRY_ASSIGN(Graph model, read_model(options_.model, info_));
+    std::vector<std::string> files;
+    CAMSHAFT_TRY_ASSIGN(Graph model, read_model(options_.model, info_, &files));
+    CAMSHAFT_TRY_ASSIGN(const std::string digest, emit::model_digest(files));
+    if (digest != info_.model_digest) return blame_model();
     CAMSHAFT_TRY_ASSIGN(expected_, run_oracle_on(model, info_, inputs_));
     console_.progress(2, 4, "bisect: check the passes");
     CAMSHAFT_TRY_ASSIGN(const std::vector<Snapshot> snapshots, run_passes(std::move(model)));
@@ -62,9 +66,8 @@ class Bisection {
   Result<bool> is_right(const Graph& graph) {
     CAMSHAFT_TRY_ASSIGN(const Oracles actual, run_oracle_on(graph, info_, inputs_));
     for (size_t i = 0; i < actual.size(); ++i) {
-      const ir::Literal rounded = ir::to_literal(actual[i]);
       Difference difference(options_.tolerance);
-      difference.add(rounded.type.dtype, rounded.bytes.data(), to_doubles(expected_[i]));
+      difference.add(to_doubles(actual[i]), to_doubles(expected_[i]));
       if (!difference.is_within()) return false;
     }
     return true;
@@ -82,6 +85,13 @@ class Bisection {
       (middle_right ? right : wrong) = middle;
     }
     return wrong;
+  }
+
+  Status blame_model() {
+    body_ = {{"stage", "model"}};
+    console_.print("\nbisect: the plan was compiled from another model than " +
+                   printable(options_.model) + "\n");
+    return base::ok();
   }
 
   Status blame_pass(const std::string& pass) {
@@ -156,7 +166,7 @@ class Bisection {
                       {"op", ir::op_info(node.op).name},
                       {"type", ir::to_string(node.type)}};
     console_.print(format_text(
-        "\nbisect: the first wrong value is '%s', %s, computed by %s; all before it are right\n%s",
+        "\nbisect: the first wrong value is '%s', %s, of kernel %s; all before it are right\n%s",
         printable(node.name).c_str(), ir::to_string(node.type).c_str(),
         printable(first->name).c_str(), differences_text({*first}).c_str()));
   }

@@ -10,6 +10,7 @@
 #include "runtime/plan/signing.h"
 #include "tools/command/add_goldens_desktop.h"
 #include "tools/command/dump_files_desktop.h"
+#include "tools/command/output_file.h"
 #include "tools/command/table.h"
 #include "tools/command/text.h"
 #include "tools/command/verb.h"
@@ -61,7 +62,7 @@ Status check_options(const Options& options) {
                       "%s: pipelines can't be compiled so far, only ONNX models",
                       options.model.c_str());
   }
-  return base::ok();
+  return check_not_overwritten(options.output, options.model);
 }
 
 Result<emit::CompileOptions> compile_options(const Options& options, Console& console,

@@ -4,12 +4,23 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/check.h"
 #include "tools/command/table.h"
 #include "tools/command/text.h"
 
 namespace camshaft::command {
 
 using io::Json;
+
+namespace {
+
+// How much of the allowed error an error is; infinity where no error is allowed, or none is finite.
+double share_of(double allowed, double error) {
+  if (error == 0) return 0;
+  return allowed > 0 && std::isfinite(error) ? error / allowed : INFINITY;
+}
+
+}  // namespace
 
 void Difference::add_element(uint64_t index, double actual, double expected) {
   ++elements_;
@@ -25,8 +36,11 @@ void Difference::add_element(uint64_t index, double actual, double expected) {
   const double allowed = tolerance_.atol + tolerance_.rtol * std::abs(expected);
   if (!is_equal && !(error <= allowed && std::isfinite(error))) ++outside_;
   if (expected != 0 && error > 0) max_rel_ = std::max(max_rel_, error / std::abs(expected));
-  if (error > max_abs_) {
-    max_abs_ = error;
+  max_abs_ = std::max(max_abs_, error);
+  const double share = share_of(allowed, error);
+  if (share > worst_share_ || (share == worst_share_ && error > worst_error_)) {
+    worst_share_ = share;
+    worst_error_ = error;
     worst_index_ = index;
     worst_actual_ = actual;
     worst_expected_ = expected;
@@ -44,6 +58,11 @@ void Difference::add(base::DType dtype, const std::byte* actual, std::span<const
   for (uint64_t i = 0; i < expected.size(); ++i) {
     add_element(i, io::element(dtype, actual, i), expected[i]);
   }
+}
+
+void Difference::add(std::span<const double> actual, std::span<const double> expected) {
+  CAMSHAFT_CHECK(actual.size() == expected.size());
+  for (uint64_t i = 0; i < expected.size(); ++i) add_element(i, actual[i], expected[i]);
 }
 
 double Difference::rms() const {

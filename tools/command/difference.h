@@ -26,8 +26,9 @@ class Difference {
 
   // Both of `dtype`, dense, `count` elements.
   void add(base::DType dtype, const std::byte* actual, const std::byte* expected, uint64_t count);
-  // The reference in double precision.
+  // The reference, or both, in double precision.
   void add(base::DType dtype, const std::byte* actual, std::span<const double> expected);
+  void add(std::span<const double> actual, std::span<const double> expected);
 
   bool is_within() const { return outside_ == 0; }
   uint64_t elements() const { return elements_; }
@@ -37,7 +38,8 @@ class Difference {
   double rms() const;
   double cosine() const;  // of the two as vectors; 1 where both are 0
   double snr_db() const;  // signal (expected) to noise (difference); infinity where they are equal
-  // The element with the largest difference, counted in its tensor, and its two values.
+  // The element that uses most of its tolerance, so one that is outside if any is: its place in its
+  // tensor and its two values.
   uint64_t worst_index() const { return worst_index_; }
   double worst_actual() const { return worst_actual_; }
   double worst_expected() const { return worst_expected_; }
@@ -54,6 +56,8 @@ class Difference {
   double dot_ = 0;
   double actual_squared_ = 0;
   double expected_squared_ = 0;
+  double worst_share_ = 0;  // its error by the error that its tolerance allows
+  double worst_error_ = 0;
   uint64_t worst_index_ = 0;
   double worst_actual_ = 0;
   double worst_expected_ = 0;

@@ -8,10 +8,11 @@ namespace camshaft::command {
 
 using base::Result;
 
-Result<ir::Graph> read_model(const std::string& path, const plan::PlanInfo& info) {
+Result<ir::Graph> read_model(const std::string& path, const plan::PlanInfo& info,
+                             std::vector<std::string>* files_read) {
   onnx::ReaderOptions options;
   for (const plan::TensorInfo& input : info.inputs) options.shapes[input.name] = input.shape;
-  return onnx::read_onnx(path, options, nullptr);
+  return onnx::read_onnx(path, options, nullptr, files_read);
 }
 
 Result<std::vector<ir::OracleTensor>> run_oracle_on(const ir::Graph& graph,

@@ -16,7 +16,9 @@
 namespace camshaft::command {
 
 // The model, with free dimensions as the plan has them. What is wrong with it goes to the log ring.
-base::Result<ir::Graph> read_model(const std::string& path, const plan::PlanInfo& info);
+// `files_read`, if given, gets what onnx::read_onnx() says.
+base::Result<ir::Graph> read_model(const std::string& path, const plan::PlanInfo& info,
+                                   std::vector<std::string>* files_read = nullptr);
 
 // The graph's outputs, in double precision throughout. `inputs` are in the plan's order; the graph
 // takes them by name. Slow.

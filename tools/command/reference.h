@@ -58,9 +58,10 @@ struct BisectOptions {
   Tolerance tolerance;
 };
 
-// Finds out where a plan's results part from its model's, for inputs for which they do: first among
-// the compiler's passes, then among the values that kernels hand to one another. Says so on the
-// console and in `body`. Takes as long as the oracle does, a few times.
+// Finds out where a plan's results part from its model's, for inputs for which they do: is it that
+// model's plan; then among the compiler's passes, then among the values that kernels hand to one
+// another. Says so on the console and in `body`: {"stage": "model", "pass", "kernel" or "none",
+// ...}. Takes as long as the oracle does, a few times.
 base::Status bisect(const BisectOptions& options, const plan::PlanInfo& info,
                     std::span<const io::Tensor> inputs, Console& console, Json& body);
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "tools/command/input_options.h"
+#include "tools/command/output_file.h"
 #include "tools/command/plan_runner.h"
 #include "tools/command/report.h"
 #include "tools/command/table.h"
@@ -112,6 +113,7 @@ base::Status save(const std::string& path, const std::vector<plan::TensorInfo>& 
 }
 
 base::Result<Json> run_plan(const Options& options, Console& console) {
+  CAMSHAFT_TRY(check_not_overwritten(options.output, options.plan.path));
   CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, open_plan_file(options.plan.path, options.plan.key));
   // Inputs first: their mistakes are told even where no device can run the plan.
   CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> inputs,

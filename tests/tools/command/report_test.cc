@@ -50,6 +50,18 @@ TEST_CASE("tolerance is absolute plus relative to the expected value") {
   CHECK(difference.snr_db() == Approx(10 * std::log10((1 + 4 + 3.25 * 3.25) / 0.3125)));
 }
 
+TEST_CASE("the worst element is the furthest outside its tolerance, not the furthest off") {
+  // 1000 is off by 0.05, half of what rtol allows; 0.5 is off by 0.001, far outside.
+  const Difference difference = difference_of({1000.05F, 0.501F, 2}, {1000, 0.5F, 2}, {1e-5, 1e-4});
+  CHECK(difference.outside() == 1);
+  CHECK(difference.max_abs() == Approx(0.05).epsilon(1e-3));
+  CHECK(difference.worst_index() == 1);
+  CHECK(difference.worst_expected() == 0.5);
+  // Where no error is allowed, the largest counts; a NaN counts more than any.
+  CHECK(difference_of({0.1F, 0.3F, 0.2F}, {0, 0, 0}, {0, 0}).worst_index() == 1);
+  CHECK(difference_of({1, NAN, 90}, {0, 0, 0}, {1e-5, 1e-4}).worst_index() == 1);
+}
+
 TEST_CASE("what is not finite must match exactly") {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();

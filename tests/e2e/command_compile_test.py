@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""camshaft compile: plans, reports, and every way to be refused."""
+
+import os
+import unittest
+
+import command_models as models
+import numpy as np
+from command_models import DAMAGED, UNSUPPORTED, USAGE, WRONG_TARGET
+from onnx import TensorProto, helper
+
+
+class Compile(models.CommandTest):
+    def test_report_has_what_people_ask_for(self):
+        models.make_convolutions(self.path("m.onnx"))
+        document = self.document("compile", self.path("m.onnx"), "-o", self.path("m.plan"),
+                                 "--target", "llvm,cpu")
+        self.assert_members(document, {"model": str, "plan": str, "file_bytes": int, "hash": str,
+                                       "nodes_read": int, "targets": list, "steps": list,
+                                       "goldens": int})
+        self.assertRegex(document["hash"], "^[0-9a-f]{32}$")
+        self.assertEqual(document["file_bytes"], os.path.getsize(self.path("m.plan")))
+        self.assertEqual([t["target"].split(":")[0] for t in document["targets"]], ["llvm", "cpu"])
+        for target in document["targets"]:
+            self.assert_members(target, {
+                "nodes": int, "launches": int, "kernels": int, "strategies": dict, "flops": int,
+                "arena_bytes": int, "arena_lower_bound_bytes": int, "weights_bytes": int,
+                "binary_bytes": int, "seconds": float})
+            # Batch norm, activation and addition are in the two convolutions' kernels.
+            self.assertEqual(target["launches"], 2, target)
+            self.assertEqual(sum(target["strategies"].values()), target["launches"])
+            self.assertGreaterEqual(target["arena_bytes"], target["arena_lower_bound_bytes"])
+        page = self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan")).stdout
+        self.assertIn("launches", page)
+        self.assertIn("hash", page)
+
+    def test_same_model_gives_the_same_bytes(self):
+        plan, _ = self.compile_dense()
+        again, _ = self.compile_dense(name="again")
+        os.replace(self.path("again.plan"), self.path("moved.plan"))
+        with open(plan, "rb") as a, open(self.path("moved.plan"), "rb") as b:
+            first, second = a.read(), b.read()
+        self.assertEqual(len(first), len(second))
+        self.assertEqual(first, second)
+        models.make_dense(self.path("other.onnx"), seed=2)
+        self.camshaft("compile", self.path("other.onnx"), "-o", self.path("other.plan"))
+        with open(self.path("other.plan"), "rb") as f:
+            self.assertNotEqual(f.read(), first)
+
+    def test_all_unsupported_nodes_are_named_at_once(self):
+        models.make_typed(
+            self.path("m.onnx"), {"x": (TensorProto.FLOAT, [4])},
+            [helper.make_node("NonZero", ["x"], ["a"], name="first"),
+             helper.make_node("Bernoulli", ["x"], ["b"], name="second"),
+             helper.make_node("Relu", ["x"], ["y"], name="good")],
+            {"y": (TensorProto.FLOAT, [4]), "a": (TensorProto.INT64, [1, None]),
+             "b": (TensorProto.FLOAT, [4])})
+        document = self.document("compile", self.path("m.onnx"), "-o", self.path("m.plan"),
+                                 code=UNSUPPORTED)
+        self.assertEqual([p["node"] for p in document["problems"]][:2], ["first", "second"])
+        self.assertEqual([p["op_type"] for p in document["problems"]][:2], ["NonZero", "Bernoulli"])
+        self.assertFalse(os.path.exists(self.path("m.plan")))
+
+    def test_free_dimensions_need_shapes(self):
+        models.make_typed(self.path("m.onnx"), {"x": (TensorProto.FLOAT, ["batch", 4])},
+                          [helper.make_node("Relu", ["x"], ["y"])],
+                          {"y": (TensorProto.FLOAT, ["batch", 4])})
+        compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan")]
+        self.assertIn("batch", self.camshaft(*compile_it, code=USAGE).stderr)
+        for shape in ("x=2x4", "batch=2"):
+            self.camshaft(*compile_it, "--shape", shape)
+            document = self.document("inspect", self.path("m.plan"))
+            self.assertEqual(document["inputs"][0]["shape"], [2, 4])
+        self.camshaft(*compile_it, "--shape", "x=2xfour", code=USAGE)
+
+    def test_what_is_no_model_is_damaged_and_what_is_missing_is_not(self):
+        with open(self.path("m.onnx"), "wb") as f:
+            f.write(b"\x08this is no protobuf\xff\xff\xff\xff")
+        compile_to = ["-o", self.path("m.plan")]
+        self.camshaft("compile", self.path("m.onnx"), *compile_to, code=DAMAGED)
+        self.camshaft("compile", self.path("none.onnx"), *compile_to, code=USAGE)
+
+    def test_a_failure_leaves_the_old_plan(self):
+        plan, _ = self.compile_dense()
+        with open(plan, "rb") as f:
+            before = f.read()
+        with open(self.path("bad.onnx"), "wb") as f:
+            f.write(b"bad")
+        self.camshaft("compile", self.path("bad.onnx"), "-o", plan, code=DAMAGED)
+        with open(plan, "rb") as f:
+            self.assertEqual(f.read(), before)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["bad.onnx", "dense.onnx", "dense.plan"])
+
+    def test_usage(self):
+        models.make_dense(self.path("m.onnx"))
+        compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan")]
+        self.camshaft("compile", self.path("m.onnx"), code=USAGE)
+        self.camshaft(*compile_it, "--target", "vax", code=USAGE)
+        self.camshaft(*compile_it, "--target", "llvm:pdp11", code=USAGE)
+        self.camshaft(*compile_it, "--threads", "0", code=USAGE)
+        self.camshaft(*compile_it, "--disable-pass", "no_such_pass", code=USAGE)
+        self.camshaft(*compile_it, "--no-such-option", code=USAGE)
+        self.assertIn("f32", self.camshaft(*compile_it, "--dtype", "f16", code=UNSUPPORTED).stderr)
+        self.camshaft("compile", self.path("m.toml"), "-o", self.path("m.plan"), code=UNSUPPORTED)
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("none/m.plan"), code=USAGE)
+        self.assertFalse(os.path.exists(self.path("m.plan")))
+
+    def test_switches_for_finding_faults_keep_the_results(self):
+        plan, _ = self.compile_dense()
+        plain, _ = self.compile_dense("--no-fuse", "--disable-pass", "fold_constants", "--no-source",
+                                      name="plain")
+        self.assertLess(self.document("inspect", plan)["targets"][0]["commands"],
+                        self.document("inspect", plain)["targets"][0]["commands"])
+        self.camshaft("compare", plan, "--ref", plain)
+
+    def test_representations_are_written_and_printed(self):
+        models.make_dense(self.path("m.onnx"))
+        done = self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--dump",
+                             self.path("dump"), "--print", "schedule")
+        names = sorted(os.listdir(self.path("dump")))
+        self.assertEqual(names[0], "00-graph.txt")
+        self.assertRegex(names[-1], r"^\d\d-schedule\.txt$")
+        with open(os.path.join(self.path("dump"), names[-1]), encoding="utf-8") as f:
+            self.assertIn(f.read(), done.stdout)
+        document = self.document("compile", self.path("m.onnx"), "-o", self.path("m.plan"),
+                                 "--print", "graph")
+        self.assertIn("graph", document["printed"])
+
+
+class Golden(models.CommandTest):
+    def compile_golden(self, *options):
+        models.make_dense(self.path("m.onnx"))
+        rng = np.random.default_rng(3)
+        np.savez(self.path("in.npz"), x=rng.standard_normal((3, 8)).astype(np.float32))
+        return self.document("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--golden",
+                             self.path("in.npz"), *options)
+
+    def test_goldens_of_every_target_that_runs_here(self):
+        self.assertEqual(self.compile_golden("--target", "llvm,cpu")["goldens"], 2)
+        document = self.document("verify", self.path("m.plan"))
+        self.assertEqual(len(document["goldens"]), 2)
+        same, other = document["goldens"]
+        self.assertTrue(same["same_target"] and same["hash_equal"] and same["good"])
+        self.assertTrue(not other["same_target"] and other["good"])
+
+    def test_a_target_for_other_machines_has_none_and_says_so(self):
+        document = self.compile_golden("--target", "llvm,llvm:cortex-a76")
+        self.assertEqual(document["goldens"], 1)
+        self.assertIn("cortex-a76", document["notes"][0])
+
+    def test_goldens_must_fit_the_inputs(self):
+        models.make_dense(self.path("m.onnx"))
+        np.savez(self.path("in.npz"), x=np.zeros((8, 3), np.float32))
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--golden",
+                      self.path("in.npz"), code=USAGE)
+        self.assertFalse(os.path.exists(self.path("m.plan")))
+
+
+class OtherMachine(models.CommandTest):
+    def test_a_plan_for_another_processor_is_refused_and_both_are_named(self):
+        plan, _ = self.compile_dense("--target", "llvm:cortex-a76")
+        for verb in (["run", plan, "--random"], ["bench", plan], ["compare", plan, "--ref", plan]):
+            done = self.camshaft(*verb, code=WRONG_TARGET)
+            self.assertIn("cortex-a76", done.stderr)
+            self.assertIn("x86_64" if os.uname().machine == "x86_64" else os.uname().machine,
+                          done.stderr)
+        self.camshaft("inspect", plan, "--kernels")
+
+    def test_a_device_that_is_not_there(self):
+        plan, _ = self.compile_dense()
+        self.camshaft("run", plan, "--random", "--device", "null", code=WRONG_TARGET)
+        self.camshaft("run", plan, "--random", "--device", "cpu:7", code=WRONG_TARGET)
+        self.camshaft("run", plan, "--random", "--device", "abacus", code=USAGE)
+        self.camshaft("run", plan, "--random", "--target", "cuda", code=USAGE)
+
+
+if __name__ == "__main__":
+    unittest.main()

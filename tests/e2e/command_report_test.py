@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""camshaft bench, inspect and compare."""
+
+import json
+import os
+import unittest
+import xml.etree.ElementTree as xml
+
+import command_models as models
+import e2e
+import numpy as np
+from command_models import LATE, OUTSIDE, USAGE
+from onnx import TensorProto, helper
+
+
+class Bench(models.CommandTest):
+    def bench(self, plan, *options, code=0):
+        return self.document("bench", plan, "--warmup", "0", "--iterations", "20", *options,
+                             code=code)
+
+    def test_document_has_every_figure_and_setting(self):
+        plan, _ = self.compile_dense()
+        document = self.bench(plan, "--percentiles", "50,99.9")
+        self.assert_members(document, {
+            "settings": dict, "load_ms": float, "first_run_ms": float, "runs": int,
+            "seconds": float, "runs_per_second": float, "latency_ms": dict, "flops": float,
+            "gflops": float, "deadline": dict, "usage": dict})
+        self.assertEqual(document["runs"], 20)
+        self.assertEqual(list(document["latency_ms"]), ["min", "mean", "p50", "p99.9", "max"])
+        values = document["latency_ms"]
+        self.assertLessEqual(values["min"], values["p50"])
+        self.assertLessEqual(values["p50"], values["max"])
+        self.assertEqual(document["settings"]["iterations"], 20)
+        self.assertIsNone(document["settings"]["duration_s"])
+        page = self.camshaft("bench", plan, "--iterations", "3", "--warmup", "0").stdout
+        for word in ("load", "first run", "p99.9", "settings"):
+            self.assertIn(word, page)
+
+    def test_deadlines(self):
+        plan, _ = self.compile_dense()
+        document = self.bench(plan, "--deadline", "0.000001", code=LATE)
+        self.assertEqual(document["deadline"]["late"], 20)
+        self.bench(plan, "--deadline", "60000")
+        document = self.bench(plan, "--rate", "500")
+        self.assertGreaterEqual(document["seconds"], 18 / 500)
+        # Late, but nobody set a deadline.
+        self.assertEqual(self.bench(plan, "--rate", "1000000000")["exit_code"], 0)
+
+    def test_duration(self):
+        plan, _ = self.compile_dense()
+        document = self.document("bench", plan, "--warmup", "0", "--duration", "0.05")
+        self.assertGreaterEqual(document["seconds"], 0.05)
+        self.camshaft("bench", plan, "--duration", "1", "--iterations", "1", code=USAGE)
+
+    def test_pinning(self):
+        plan, _ = self.compile_dense()
+        cpu = min(os.sched_getaffinity(0))
+        self.assertEqual(self.bench(plan, "--pin", str(cpu))["settings"]["pin"], str(cpu))
+        self.camshaft("bench", plan, "--pin", "x", code=USAGE)
+
+    def test_kernels_and_the_profile_that_inspect_reads(self):
+        models.make_convolutions(self.path("m.onnx"))
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"))
+        document = self.bench(self.path("m.plan"), "--kernels")
+        self.assertGreater(document["peak"]["gflops"], 0)
+        self.assertEqual(len(document["kernels"]), 2)
+        for kernel in document["kernels"]:
+            self.assert_members(kernel, {"index": int, "name": str, "description": str,
+                                         "kernel": str, "strategy": str, "parts": int, "flops": int,
+                                         "bytes": int, "flops_share": float, "us": float,
+                                         "gflops": float, "peak_share": float})
+            self.assertGreater(kernel["us"], 0)
+        self.assertAlmostEqual(sum(k["time_share"] for k in document["kernels"]), 1)
+        with open(self.path("profile.json"), "w", encoding="utf-8") as f:
+            json.dump(document, f)
+        inspect = ["inspect", self.path("m.plan"), "--kernels", "--profile",
+                   self.path("profile.json")]
+        self.assertEqual(self.document(*inspect)["kernels"], document["kernels"])
+        self.assertIn("GFLOP/s", self.camshaft(*inspect).stdout)
+        dense, _ = self.compile_dense()
+        self.camshaft("inspect", dense, "--kernels", "--profile", self.path("profile.json"),
+                      code=USAGE)
+
+
+class Inspect(models.CommandTest):
+    def test_pages_and_documents(self):
+        models.make_convolutions(self.path("m.onnx"))
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--target",
+                      "llvm,cpu")
+        plan = self.path("m.plan")
+        document = self.document("inspect", plan)
+        self.assert_members(document, {
+            "format_version": int, "file_bytes": int, "signer": type(None), "model": str,
+            "model_digest": str, "producer": str, "inputs": list, "outputs": list, "targets": list,
+            "goldens": list, "sections": list})
+        self.assertEqual(document["inputs"][0]["shape"], [1, 3, 8, 8])
+        self.assertIn("sections", self.camshaft("inspect", plan).stdout)
+
+        kernels = self.document("inspect", plan, "--kernels", "--target", "cpu")
+        self.assertTrue(kernels["target"].startswith("cpu:"))
+        self.assertEqual(len(kernels["kernels"]), 2)
+        # 2 * 64 pixels * 8 outputs * 9 taps * (3 or 8) inputs are multiply-adds alone.
+        self.assertGreaterEqual(kernels["kernels"][0]["flops"], 2 * 64 * 8 * 27)
+        self.assertIn("conv1", self.camshaft("inspect", plan, "--kernels").stdout)
+
+        memory = self.document("inspect", plan, "--memory")["memory"]
+        self.assertTrue(memory["blocks"])
+        for block in memory["blocks"]:
+            self.assertLessEqual(block["offset"] + block["bytes"], memory["arena_bytes"])
+        self.camshaft("inspect", plan, "--memory")
+
+    def test_source(self):
+        plan, _ = self.compile_dense()
+        kernel = self.document("inspect", plan, "--kernels")["kernels"][0]
+        texts = [self.document("inspect", plan, "--source", name)["source"]
+                 for name in (kernel["kernel"], kernel["name"], "0")]
+        self.assertIn(kernel["kernel"] + "(", texts[0])
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(texts[0], texts[2])
+        self.assertIn(texts[0].splitlines()[0],
+                      self.camshaft("inspect", plan, "--source", "all").stdout)
+        self.camshaft("inspect", plan, "--source", "none", code=USAGE)
+        bare, _ = self.compile_dense("--no-source", name="bare")
+        self.camshaft("inspect", bare, "--source", "all", code=USAGE)
+
+    def test_graph(self):
+        models.make_convolutions(self.path("m.onnx"))
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"))
+        document = self.document("inspect", self.path("m.plan"), "--graph", self.path("g.svg"))
+        root = xml.parse(self.path("g.svg")).getroot()
+        svg = "{http://www.w3.org/2000/svg}"
+        self.assertEqual(len(root.findall(svg + "g")), document["graph"]["nodes"])
+        self.assertEqual(document["graph"]["nodes"], 4)  # input, two kernels, output
+        self.assertEqual(document["graph"]["edges"], 3)
+        self.camshaft("inspect", self.path("m.plan"), "--graph", self.path("g.dot"))
+        with open(self.path("g.dot"), encoding="utf-8") as f:
+            self.assertTrue(f.read().startswith("digraph"))
+        self.camshaft("inspect", self.path("m.plan"), "--graph", self.path("g.jpg"), code=USAGE)
+
+    def test_diff(self):
+        plan, _ = self.compile_dense()
+        again, _ = self.compile_dense(name="again")
+        self.assertEqual(self.document("inspect", plan, "--diff", plan)["differences"], [])
+        plain, _ = self.compile_dense("--no-fuse", name="plain")
+        self.assertTrue(self.document("inspect", plan, "--diff", plain)["differences"])
+        self.assertIn("target", self.camshaft("inspect", plan, "--diff", plain).stdout)
+
+
+class Compare(models.CommandTest):
+    def test_against_onnxruntime_and_the_oracle(self):
+        models.make_convolutions(self.path("m.onnx"))
+        for target in ("llvm", "cpu"):
+            self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--target",
+                          target)
+            for engine in ("onnxruntime", "oracle"):
+                document = self.document("compare", self.path("m.plan"), "--ref",
+                                         self.path("m.onnx"), "--engine", engine)
+                self.assertTrue(document["within"])
+                self.assertEqual(document["reference"]["engine"], engine)
+                self.assertEqual(document["trials"], 3)
+                self.assert_members(document["outputs"][0], {
+                    "name": str, "within": bool, "elements": int, "outside": int, "max_abs": float,
+                    "max_rel": float, "rms": float, "cosine": float, "worst": dict})
+                self.assertEqual(document["outputs"][0]["elements"], 3 * 8 * 8 * 8)
+                self.assertGreater(document["outputs"][0]["snr_db"], 100)
+
+    def test_integers_are_drawn_from_their_range(self):
+        models.make_typed(
+            self.path("m.onnx"), {"x": (TensorProto.UINT8, [500]), "i": (TensorProto.INT64, [9])},
+            [helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
+             helper.make_node("Gather", ["f", "i"], ["y"])],
+            {"y": (TensorProto.FLOAT, [9])})
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"))
+        compare = ["compare", self.path("m.plan"), "--ref", self.path("m.onnx"), "--trials", "1"]
+        self.camshaft(*compare)
+        self.camshaft(*compare, "--range", "i=-500:499")
+        self.camshaft(*compare, "--range", "j=0:1", code=USAGE)
+
+    def test_another_model_is_outside(self):
+        plan, _ = self.compile_dense()
+        models.make_dense(self.path("other.onnx"), seed=7)
+        compare = ["compare", plan, "--ref", self.path("other.onnx"), "--trials", "1"]
+        document = self.document(*compare, code=OUTSIDE)
+        self.assertFalse(document["within"])
+        self.assertGreater(document["outputs"][0]["outside"], 0)
+        self.assertIn("expected", self.camshaft(*compare, code=OUTSIDE).stdout)
+        self.camshaft(*compare, "--atol", "1000")
+
+    def test_a_model_with_other_outputs_is_no_reference(self):
+        plan, _ = self.compile_dense()
+        e2e.make_model(self.path("other.onnx"), [helper.make_node("Relu", ["x"], ["z"])],
+                       {"x": [3, 8]}, {"z": [3, 8]})
+        for engine in ("onnxruntime", "oracle"):
+            done = self.camshaft("compare", plan, "--ref", self.path("other.onnx"), "--engine",
+                                 engine, code=USAGE)
+            self.assertIn("'y' (f32[3x5])", done.stderr)
+        self.camshaft("compare", plan, "--ref", self.path("none.onnx"), code=USAGE)
+
+    def test_inputs_from_files_are_tried_once(self):
+        plan, _ = self.compile_dense()
+        np.save(self.path("x.npy"), np.ones((3, 8), np.float32))
+        document = self.document("compare", plan, "--ref", self.path("dense.onnx"), "--input",
+                                 "x=" + self.path("x.npy"))
+        self.assertEqual(document["trials"], 1)
+
+    def test_bisect_tells_model_passes_and_kernels_apart(self):
+        # Nothing is wrong here, but without any tolerance the first rounding error is found.
+        models.make_convolutions(self.path("m.onnx"))
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"))
+        exactly = ["--engine", "oracle", "--bisect", "--atol", "1e-13", "--rtol", "0"]
+        self.assertNotIn("bisect", self.document("compare", self.path("m.plan"), "--ref",
+                                                 self.path("m.onnx"), "--bisect",
+                                                 "--trials", "1"))
+        document = self.document("compare", self.path("m.plan"), "--ref", self.path("m.onnx"),
+                                 *exactly, code=OUTSIDE)
+        # Batch norm goes into the weights, which are rounded.
+        self.assertEqual(document["bisect"], {"stage": "pass", "pass": "fold_channel_scale"})
+
+        plan, _ = self.compile_dense()
+        document = self.document("compare", plan, "--ref", self.path("dense.onnx"), *exactly,
+                                 code=OUTSIDE)
+        self.assertEqual(document["bisect"]["stage"], "kernel")
+        self.assert_members(document["bisect"]["first"], {"value": str, "node": str, "op": str,
+                                                          "type": str})
+        page = self.camshaft("compare", plan, "--ref", self.path("dense.onnx"), *exactly,
+                             code=OUTSIDE).stdout
+        self.assertIn("first wrong value", page)
+
+        models.make_dense(self.path("other.onnx"), seed=7)
+        document = self.document("compare", plan, "--ref", self.path("other.onnx"), *exactly,
+                                 code=OUTSIDE)
+        self.assertEqual(document["bisect"]["stage"], "model")
+        self.camshaft("compare", plan, "--ref", self.path("m.plan"), "--bisect", code=USAGE)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""camshaft run, verify and devices: inputs of every kind, damaged files, signatures."""
+
+import os
+import unittest
+
+import command_models as models
+import e2e
+import numpy as np
+from command_models import DAMAGED, OUTSIDE, USAGE
+from onnx import helper
+from PIL import Image
+
+
+class Run(models.CommandTest):
+    def test_arrays_in_arrays_out(self):
+        plan, weights = self.compile_dense()
+        x = np.random.default_rng(4).standard_normal((3, 8)).astype(np.float32)
+        np.save(self.path("x.npy"), x)
+        np.savez_compressed(self.path("x.npz"), x=x)
+        expected = np.maximum(x @ weights["w"] + weights["b"], 0)
+        for given in ("x=" + self.path("x.npy"), self.path("x.npz"), self.path("x.npy")):
+            document = self.document("run", plan, "--input", given, "--output", self.path("y.npz"))
+            with np.load(self.path("y.npz")) as outputs:
+                self.assertEqual(outputs.files, ["y"])
+                np.testing.assert_allclose(outputs["y"], expected, 1e-4, 1e-5)
+            self.assert_members(document, {"plan": str, "model": str, "target": str,
+                                           "threads": int, "device": dict, "outputs": list})
+            output = document["outputs"][0]
+            self.assertEqual((output["name"], output["dtype"], output["shape"]),
+                             ("y", "f32", [3, 5]))
+            self.assertAlmostEqual(output["summary"]["max"], float(expected.max()), 4)
+
+    def test_random_inputs_only_when_asked_for_and_the_same_for_a_seed(self):
+        plan, _ = self.compile_dense()
+        self.assertIn("'x' (f32[3x8])", self.camshaft("run", plan, code=USAGE).stderr)
+        results = []
+        for seed in (1, 1, 2):
+            self.camshaft("run", plan, "--random", "--seed", seed, "--output", self.path("y.npz"))
+            with np.load(self.path("y.npz")) as outputs:
+                results.append(outputs["y"])
+        np.testing.assert_array_equal(results[0], results[1])
+        self.assertFalse(np.array_equal(results[0], results[2]))
+
+    def test_wrong_inputs_say_what_was_expected(self):
+        plan, _ = self.compile_dense()
+        np.save(self.path("shape.npy"), np.zeros((8, 3), np.float32))
+        np.save(self.path("dtype.npy"), np.zeros((3, 8), np.float64))
+        for name, held in (("shape", "f32[8x3]"), ("dtype", "f64[3x8]")):
+            done = self.camshaft("run", plan, "--input", "x=" + self.path(name + ".npy"), code=USAGE)
+            self.assertIn("f32[3x8]", done.stderr)
+            self.assertIn(held, done.stderr)
+        done = self.camshaft("run", plan, "--input", "z=" + self.path("shape.npy"), code=USAGE)
+        self.assertIn("'x' (f32[3x8])", done.stderr)
+        self.camshaft("run", plan, "--input", "x=" + self.path("none.npy"), code=USAGE)
+        with open(self.path("cut.npy"), "wb") as f:
+            f.write(b"\x93NUMPY\x01")
+        self.camshaft("run", plan, "--input", "x=" + self.path("cut.npy"), code=DAMAGED)
+
+    def test_pictures_and_frames(self):
+        models.make_pixels(self.path("m.onnx"))
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"))
+        luma = np.arange(32, dtype=np.uint8).reshape(4, 8)
+        chroma = np.arange(100, 116, dtype=np.uint8).reshape(2, 8)
+        with open(self.path("f.nv12"), "wb") as f:
+            f.write(luma.tobytes() + chroma.tobytes())
+        self.camshaft("run", self.path("m.plan"), "-i", "image=%s:8x4" % self.path("f.nv12"), "-o",
+                      self.path("y.npz"))
+        with np.load(self.path("y.npz")) as outputs:
+            y = outputs["y"][0]
+        expected = [luma[::2, ::2], luma[1::2, ::2], luma[::2, 1::2], luma[1::2, 1::2],
+                    chroma[:, ::2], chroma[:, 1::2]]
+        np.testing.assert_array_equal(y, np.stack(expected))
+        self.camshaft("run", self.path("m.plan"), "-i", "image=%s:4x8" % self.path("f.nv12"),
+                      code=USAGE)
+
+        e2e.make_model(self.path("p.onnx"), [helper.make_node("Relu", ["x"], ["y"])],
+                       {"x": [1, 3, 2, 5]}, {"y": [1, 3, 2, 5]})
+        self.camshaft("compile", self.path("p.onnx"), "-o", self.path("p.plan"))
+        rgb = np.random.default_rng(5).integers(0, 256, (2, 5, 3), dtype=np.uint8)
+        Image.fromarray(rgb).save(self.path("x.png"))
+        self.camshaft("run", self.path("p.plan"), "-i", "x=" + self.path("x.png"), "-o",
+                      self.path("y.npz"))
+        with np.load(self.path("y.npz")) as outputs:
+            np.testing.assert_array_equal(outputs["y"][0], rgb.transpose(2, 0, 1))
+        Image.fromarray(rgb[:, :4]).save(self.path("x.png"))
+        done = self.camshaft("run", self.path("p.plan"), "-i", "x=" + self.path("x.png"), code=USAGE)
+        self.assertIn("4x2", done.stderr)
+
+    def test_standard_output_that_is_full_is_an_error(self):
+        if os.path.exists("/dev/full"):
+            import subprocess
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([e2e.CAMSHAFT, "devices"], stdout=full,
+                                      stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, USAGE)
+            self.assertIn("standard output", done.stderr)
+
+
+class Damaged(models.CommandTest):
+    def test_a_plan_that_is_cut_or_changed_is_refused_by_every_verb(self):
+        plan, _ = self.compile_dense()
+        with open(plan, "rb") as f:
+            whole = f.read()
+        changed = bytearray(whole)
+        changed[len(whole) // 2] ^= 1
+        for bad in (whole[:-1], whole[:64], b"", bytes(changed)):
+            with open(self.path("bad.plan"), "wb") as f:
+                f.write(bad)
+            for verb in (["run", "--random"], ["bench"], ["inspect"], ["verify"],
+                         ["compare", "--ref", plan]):
+                done = self.camshaft(verb[0], self.path("bad.plan"), *verb[1:], code=DAMAGED)
+                self.assertIn("bad.plan", done.stderr)
+        self.camshaft("compare", plan, "--ref", self.path("dense.plan"))
+        self.camshaft("run", self.path("none.plan"), "--random", code=USAGE)
+
+
+class Verify(models.CommandTest):
+    def test_a_plan_without_goldens_is_checked_as_a_file(self):
+        plan, _ = self.compile_dense()
+        document = self.document("verify", plan)
+        self.assertEqual(document["goldens"], [])
+        self.assertEqual(document["signature"], "none")
+        self.assertIn("--golden", document["notes"][0])
+
+    def test_signatures(self):
+        for name in ("mine", "yours"):
+            with open(self.path(name), "wb") as f:
+                f.write(os.urandom(32))
+        plan, _ = self.compile_dense("--sign", self.path("mine"))
+        unsigned, _ = self.compile_dense(name="unsigned")
+        signer = self.document("inspect", plan)["signer"]
+        with open(self.path("mine.pub"), "w", encoding="utf-8") as f:
+            f.write(signer + "\n")
+        other, _ = self.compile_dense("--sign", self.path("yours"), name="other")
+        self.assertNotEqual(self.document("inspect", other)["signer"], signer)
+
+        self.assertEqual(self.document("verify", plan, "--key", self.path("mine.pub"))["signature"],
+                         "good")
+        self.assertEqual(self.document("verify", plan)["signature"], "unchecked")
+        for bad in (other, unsigned):
+            self.camshaft("verify", bad, "--key", self.path("mine.pub"), code=DAMAGED)
+            self.camshaft("run", bad, "--random", "--key", self.path("mine.pub"), code=DAMAGED)
+        self.camshaft("verify", plan, "--key", self.path("none.pub"), code=USAGE)
+        self.camshaft("compile", self.path("dense.onnx"), "-o", plan, "--sign",
+                      self.path("dense.onnx"), code=USAGE)
+
+    def test_another_result_than_the_golden_one_fails(self):
+        # A plan whose goldens are those of other weights: sections of two plans put together.
+        np.save(self.path("x.npy"), np.ones((3, 8), np.float32))
+        golden = ("--golden", "x=" + self.path("x.npy"))
+        plan, _ = self.compile_dense(*golden)
+        self.camshaft("verify", plan)
+        models.make_dense(self.path("other.onnx"), seed=9)
+        self.camshaft("compile", self.path("other.onnx"), "-o", self.path("other.plan"), *golden)
+        done = self.camshaft("compare", plan, "--ref", self.path("other.plan"), code=OUTSIDE)
+        self.assertIn("outside", done.stdout)
+
+
+class Devices(models.CommandTest):
+    def test_lists_the_cpu_with_its_features(self):
+        document = self.document("devices")
+        names = {d["device"]: d for d in document["devices"]}
+        self.assert_members(names["cpu"], {"backend": str, "name": str, "arch": str,
+                                           "features": list, "threads": int, "memory_bytes": int})
+        self.assertGreaterEqual(names["cpu"]["threads"], 1)
+        self.assertIn("null", names)
+        self.assertIn("cpu", self.camshaft("devices").stdout)
+
+
+class Usage(models.CommandTest):
+    def test_help_of_every_verb_and_version(self):
+        page = self.camshaft("--help").stdout
+        for verb in ("compile", "run", "bench", "inspect", "compare", "devices", "verify"):
+            self.assertIn(verb, page)
+            help_page = self.camshaft(verb, "--help").stdout
+            self.assertIn("--json", help_page)
+            self.assertLessEqual(max(map(len, help_page.splitlines())), 100, help_page)
+        self.assertRegex(self.camshaft("--version").stdout, r"^camshaft \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage_is_one_sentence(self):
+        for arguments in ([], ["juggle"], ["--fly"], ["run"], ["run", "a", "b"],
+                          ["bench", "a", "--duration", "x"], ["compare", "a"]):
+            done = self.camshaft(*arguments, code=USAGE)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertEqual(done.stdout, "")
+        document = self.document("run", "--nonsense", code=USAGE)
+        self.assertEqual(document["error"]["kind"], "invalid argument")
+
+
+if __name__ == "__main__":
+    unittest.main()
