@@ -150,11 +150,14 @@ class Emitter {
   }
 
  private:
-  // All sets of output channels have knobs_.vectors vectors, but perhaps the last.
+  // All sets of output channels have knobs_.vectors vectors, but perhaps the last. A partly filled
+  // last vector is stored apart, so the last set's number is a constant then too.
   std::vector<Stmt> sets_body(ExprId set, ExprId row, int64_t sets) {
-    const int64_t rest = conv_.vectors % knobs_.vectors;
-    if (rest == 0) return row_body(set, row, knobs_.vectors);
-    if (sets == 1) return row_body(set, row, rest);
+    int64_t rest = conv_.vectors % knobs_.vectors;
+    const bool partial = conv_.out_channels % conv_.lanes != 0;
+    if (rest == 0 && !partial) return row_body(set, row, knobs_.vectors);
+    if (rest == 0) rest = knobs_.vectors;
+    if (sets == 1) return row_body(kernel_.int_const(0), row, rest);
     const ExprId last = kernel_.int_const(sets - 1);
     std::vector<Stmt> body;
     body.push_back(ir::make_if(kernel_.binary(KOp::kLt, set, last),
@@ -260,8 +263,7 @@ class Emitter {
     std::vector<Stmt> body;
     const int64_t rest = conv_.out_channels % conv_.lanes;
     for (int64_t v = 0; v < acc.vectors(); ++v) {
-      // Only the very last vector of a group can be partly empty, and then there is only that set
-      // or the set is the constant last one.
+      // Only the very last vector of a group can be partly empty, and then its set is constant.
       int64_t set_number = 0;
       const bool is_last_set =
           kernel_.is_int_const(set, &set_number) &&
@@ -313,16 +315,8 @@ std::vector<Knobs> knobs_conv_direct(const Task& task) {
   const ir::Shape& w = task.type(task.node(task.region.root).inputs[1]).shape;
   const int64_t groups = task.node(task.region.root).as<ir::ConvAttrs>().groups;
   const Conv conv = make_conv(task, lanes_for(task, w[0] / groups));
-  std::vector<Knobs> ranked = rank_tiles(task.target, conv.window.strips(), conv.vectors,
-                                         static_cast<int32_t>(conv.lanes));
-  // A partly filled last vector must be in a set of its own kind (see store()): any tile does, since
-  // a remainder set or a single set is emitted apart; only a full last set needs care.
-  if (conv.out_channels % conv.lanes != 0) {
-    std::erase_if(ranked, [&](const Knobs& k) {
-      return conv.vectors > k.vectors && conv.vectors % k.vectors == 0;
-    });
-  }
-  return ranked;
+  return rank_tiles(task.target, conv.window.strips(), conv.vectors,
+                    static_cast<int32_t>(conv.lanes));
 }
 
 LoweredKernel emit_conv_direct(const Task& task, const Knobs& knobs) {

@@ -19,7 +19,8 @@ using ir::KOp;
 using ir::LoopKind;
 using ir::Op;
 
-constexpr int64_t kPanelBytes = 512 << 10;  // of stack, for a right side that is not constant
+// For a right side that is not constant; the accumulators take the rest.
+constexpr int64_t kPanelBytes = render::kMaxLocalBytes - (16 << 10);
 constexpr int64_t kStripRows = 96;
 
 // The literal of a constant [K, N] right side that all batches share: through Broadcasts over batch
@@ -170,8 +171,11 @@ class Emitter {
 
   std::vector<Stmt> set_body(ExprId set, int64_t sets,
                              const std::function<std::vector<Stmt>(ExprId, int64_t)>& body) {
-    const int64_t rest = product_.vectors % knobs_.vectors;
-    if (rest == 0) return body(set, knobs_.vectors);
+    int64_t rest = product_.vectors % knobs_.vectors;
+    // A partly filled last vector is stored apart, so the last set's number is a constant then too.
+    const bool partial = product_.columns % product_.lanes != 0;
+    if (rest == 0 && !partial) return body(set, knobs_.vectors);
+    if (rest == 0) rest = knobs_.vectors;
     const ExprId last = kernel_.int_const(sets - 1);
     if (sets == 1) return body(last, rest);
     return {ir::make_if(kernel_.binary(KOp::kLt, set, last), body(set, knobs_.vectors)),
@@ -342,8 +346,6 @@ std::vector<Knobs> knobs_gemm(const Task& task) {
   std::vector<Knobs> ranked =
       rank_tiles(task.target, {{p.rows, 1}}, p.vectors, static_cast<int32_t>(p.lanes));
   std::erase_if(ranked, [&](const Knobs& k) {
-    // A partly filled last vector must be in a set whose number is constant (see store()).
-    if (p.columns % p.lanes != 0 && p.vectors > k.vectors && p.vectors % k.vectors == 0) return true;
     return p.shared == nullptr &&
            p.inner * k.vectors * k.lanes * static_cast<int64_t>(sizeof(float)) > kPanelBytes;
   });

@@ -14,6 +14,9 @@
 
 namespace camshaft::render {
 
+// Most that a kernel's local arrays may take together: they are on a worker's stack.
+inline constexpr int64_t kMaxLocalBytes = 256 << 10;
+
 // What the compiler needs to know of a CPU target. Strategies read the numbers, renderers the
 // names.
 struct CpuTarget {

@@ -10,9 +10,6 @@
 
 namespace camshaft::render {
 
-// Bytes of local arrays that one kernel may put on a worker's stack.
-inline constexpr int64_t kMaxLocalBytes = 256 << 10;
-
 // Fails with kInvalidArgument (names, or kernels that were not prepared) or kUnsupported (what only
 // a GPU or another CPU has).
 base::Status check_renderable(const std::vector<ir::Kernel>& kernels, const CpuTarget& target);

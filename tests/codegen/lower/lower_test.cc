@@ -177,6 +177,20 @@ TEST_CASE("matrix products: shared and batched right sides, odd sizes, transpose
   })").strategies == Strategies{"gemm"});
 }
 
+TEST_CASE("a right side too tall for the stack's panel gets a narrower tile, or the fallback") {
+  for (const auto& [inner, strategy] : {std::pair{"5000", "gemm"}, std::pair{"20000", "fallback"}}) {
+    const std::string text = std::string(R"(graph "g" {
+      %a = input "a" : f32[3x)") + inner + R"(]
+      %b = input "b" : f32[)" + inner + R"(x17]
+      %m = matmul(%a, %b)
+      output "y" = %m
+    })";
+    const ScheduleRun run = check_graph(text, 1e-4);
+    CHECK(run.strategies == Strategies{strategy});
+    CHECK(run.local_bytes <= render::kMaxLocalBytes);
+  }
+}
+
 TEST_CASE("pools: max and average, padding, ceil mode, blocked and row-major") {
   for (const char* attributes :
        {"{kind=max, kernel=[3,3], strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1]}",

@@ -36,6 +36,7 @@ inline std::vector<ir::Literal> seeded_inputs(const ir::Graph& graph) {
 struct ScheduleRun {
   std::vector<ir::Literal> outputs;
   std::vector<std::string> strategies;  // by region
+  int64_t local_bytes = 0;              // most that a kernel's local arrays take
 };
 
 // The bytes of each value that has a buffer, in the buffer's layout.
@@ -67,6 +68,12 @@ inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::
     const uint64_t before = base::log_sequence();
     const ir::Kernel kernel =
         ir::prepare_kernel(std::move(lowered.kernel), target.lanes(ir::DType::kFloat32), target.math);
+    int64_t local_bytes = 0;
+    for (const ir::Array& array : kernel.arrays()) {
+      if (array.kind == ir::ArrayKind::kParam) continue;
+      local_bytes += array.elements * base::dtype_size_bytes(array.dtype);
+    }
+    run.local_bytes = std::max(run.local_bytes, local_bytes);
     const bool valid = ir::verify_kernel(kernel).is_ok();
     for (const base::LogLine& line : base::log_lines_after(before)) UNSCOPED_INFO(line.text);
     if (!valid) UNSCOPED_INFO(ir::print_kernel(kernel));
