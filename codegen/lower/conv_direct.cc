@@ -10,6 +10,7 @@
 #include "codegen/lower/frame.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
+#include "codegen/lower/tile_store.h"
 #include "codegen/lower/window.h"
 
 namespace camshaft::lower {
@@ -260,32 +261,21 @@ class Emitter {
   }
 
   std::vector<Stmt> store(TileAccumulators& acc, const Tile& tile, ExprId set, ExprId row) {
-    std::vector<Stmt> body;
-    const int64_t rest = conv_.out_channels % conv_.lanes;
-    for (int64_t v = 0; v < acc.vectors(); ++v) {
-      // Only the very last vector of a group can be partly empty, and then its set is constant.
+    // Only the very last vector of a group can be partly empty, and then its set is constant.
+    const auto used_lanes = [&](int64_t vector) {
       int64_t set_number = 0;
-      const bool is_last_set =
-          kernel_.is_int_const(set, &set_number) &&
-          set_number * knobs_.vectors + v == conv_.vectors - 1;
-      const int64_t count = is_last_set && rest != 0 ? rest : conv_.lanes;
-      for (int64_t p = 0; p < tile.pixels; ++p) {
-        append(body, loop(kernel_, "lane", count, LoopKind::kVector,
-                          [&](ExprId lane) -> std::vector<Stmt> {
-          const ExprId in_group = kernel_.add(
-              kernel_.mul(kernel_.add(kernel_.mul(set, knobs_.vectors), v), conv_.lanes), lane);
-          const ExprId c = kernel_.add(kernel_.mul(group_, conv_.out_channels), in_group);
-          const Index index = output_index(kernel_, conv_.window, conv_.rank, n_, c, row,
-                                           kernel_.add(tile.first, p));
-          const ExprId sum = acc.element(p, v, lane);
-          evaluator_.bind(conv_.node, [sum](const Index&) { return sum; });
-          return {evaluator_.store_output(frame_.output, index,
-                                          evaluator_.value(task_.region.output, index))};
-        }));
-        evaluator_.unbind(conv_.node);
-      }
-    }
-    return body;
+      if (!kernel_.is_int_const(set, &set_number)) return conv_.lanes;
+      const int64_t first = (set_number * knobs_.vectors + vector) * conv_.lanes;
+      return std::min(conv_.lanes, conv_.out_channels - first);
+    };
+    return store_tile(frame_, evaluator_, acc, used_lanes,
+                      [&](int64_t pixel, int64_t vector, ExprId lane) {
+      const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
+      const ExprId in_group = kernel_.add(kernel_.mul(number, conv_.lanes), lane);
+      const ExprId c = kernel_.add(kernel_.mul(group_, conv_.out_channels), in_group);
+      return output_index(kernel_, conv_.window, conv_.rank, n_, c, row,
+                          kernel_.add(tile.first, pixel));
+    });
   }
 
   const Task& task_;

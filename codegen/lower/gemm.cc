@@ -10,6 +10,7 @@
 #include "codegen/lower/frame.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
+#include "codegen/lower/tile_store.h"
 
 namespace camshaft::lower {
 namespace {
@@ -109,8 +110,7 @@ std::vector<std::byte> pack_columns(const Product& p, int64_t set_vectors) {
 class Emitter {
  public:
   Emitter(const Task& task, const Knobs& knobs)
-      : task_(task),
-        knobs_(knobs),
+      : knobs_(knobs),
         product_(make_product(task, knobs.lanes)),
         frame_(task, "gemm", knobs, packed_leaves(task, product_)),
         kernel_(frame_.kernel()),
@@ -293,33 +293,20 @@ class Emitter {
   }
 
   std::vector<Stmt> store(TileAccumulators& acc, ExprId set, ExprId first) {
-    std::vector<Stmt> body;
-    int64_t set_number = 0;
-    const bool constant_set = kernel_.is_int_const(set, &set_number);
-    for (int64_t r = 0; r < acc.pixels(); ++r) {
-      for (int64_t v = 0; v < acc.vectors(); ++v) {
-        int64_t count = product_.lanes;
-        if (constant_set) {
-          count = std::min(count, product_.columns -
-                                      (set_number * knobs_.vectors + v) * product_.lanes);
-        }
-        append(body, loop(kernel_, "lane", count, LoopKind::kVector,
-                          [&](ExprId lane) -> std::vector<Stmt> {
-          const ExprId vector = kernel_.add(kernel_.mul(set, knobs_.vectors), v);
-          const ExprId column = kernel_.add(kernel_.mul(vector, product_.lanes), lane);
-          const Index at = row_index(kernel_.add(first, r), column);
-          const ExprId sum = acc.element(r, v, lane);
-          evaluator_.bind(product_.node, [sum](const Index&) { return sum; });
-          return {evaluator_.store_output(frame_.output, at,
-                                          evaluator_.value(task_.region.output, at))};
-        }));
-        evaluator_.unbind(product_.node);
-      }
-    }
-    return body;
+    const auto used_lanes = [&](int64_t vector) {
+      int64_t set_number = 0;
+      if (!kernel_.is_int_const(set, &set_number)) return product_.lanes;
+      const int64_t column = (set_number * knobs_.vectors + vector) * product_.lanes;
+      return std::min(product_.lanes, product_.columns - column);
+    };
+    return store_tile(frame_, evaluator_, acc, used_lanes,
+                      [&](int64_t row, int64_t vector, ExprId lane) {
+      const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
+      const ExprId column = kernel_.add(kernel_.mul(number, product_.lanes), lane);
+      return row_index(kernel_.add(first, row), column);
+    });
   }
 
-  const Task& task_;
   Knobs knobs_;
   Product product_;
   Frame frame_;
