@@ -65,6 +65,32 @@ ExprId simplify_product(Kernel& kernel, ExprId a, ExprId b) {
   return sum.fits() ? sum.build(kernel) : kNoExpr;
 }
 
+// A sum as divisor * quotient + rest with 0 <= rest, where the bounds show that. Division and
+// remainder use the same split, so that they are taken of the same rest.
+struct DivisorSplit {
+  ExprId quotient = kNoExpr;
+  ExprId rest = kNoExpr;  // kNoExpr: there is no such split, or quotient would be 0
+};
+
+DivisorSplit split_by_divisor(Kernel& kernel, const IndexSum& sum, int64_t divisor) {
+  // At first with coefficients below the divisor in the rest; if that lets the rest be negative,
+  // with all terms in it that are no multiples.
+  for (const bool reduces : {true, false}) {
+    IndexSum quotient, rest;
+    for (const IndexTerm& term : sum.terms()) {
+      const bool splits = term.coefficient % divisor == 0 || (reduces && term.coefficient > 0);
+      quotient.add_term(kernel, term.atom, splits ? term.coefficient / divisor : 0);
+      rest.add_term(kernel, term.atom, splits ? term.coefficient % divisor : term.coefficient);
+    }
+    quotient.add_constant(floor_div(sum.constant(), divisor));
+    rest.add_constant(floor_mod(sum.constant(), divisor));
+    if (quotient.terms().empty() && quotient.constant() == 0) return {};
+    const ExprId rest_id = rest.build(kernel);
+    if (bounds_of(kernel, rest_id).lo >= 0) return {quotient.build(kernel), rest_id};
+  }
+  return {};
+}
+
 // A sum as unit * multiple + rest, where 0 <= rest < unit and unit divides a given divisor.
 struct UnitSplit {
   int64_t unit = 1;  // 1: there is no such split
@@ -94,6 +120,32 @@ UnitSplit split_by_unit(Kernel& kernel, const IndexSum& sum, int64_t divisor) {
   return best;
 }
 
+// (q + r / c) / divisor as (c * q + r) / (c * divisor), for the first such r >= 0. sum >= 0.
+ExprId divide_once(Kernel& kernel, const IndexSum& sum, int64_t divisor) {
+  for (const IndexTerm& term : sum.terms()) {
+    const Expr e = kernel.expr(term.atom);
+    int64_t inner = 0, product = 0;
+    if (term.coefficient != 1 || e.op != KOp::kDiv || !kernel.is_int_const(e.args[1], &inner) ||
+        inner <= 0 || __builtin_mul_overflow(inner, divisor, &product) ||
+        bounds_of(kernel, e.args[0]).lo < 0) {
+      continue;
+    }
+    IndexSum numerator(kernel, e.args[0]);
+    for (const IndexTerm& other : sum.terms()) {
+      if (other.atom == term.atom) continue;
+      int64_t scaled = 0;
+      if (__builtin_mul_overflow(other.coefficient, inner, &scaled)) return kNoExpr;
+      numerator.add_term(kernel, other.atom, scaled);
+    }
+    numerator.add_constant(sum.constant(), inner);
+    if (!numerator.fits()) return kNoExpr;
+    const ExprId whole = numerator.build(kernel);
+    const Interval range = bounds_of(kernel, whole);
+    return range.lo < 0 || range.hi == INT64_MAX ? kNoExpr : kernel.div(whole, product);
+  }
+  return kNoExpr;
+}
+
 ExprId simplify_quotient(Kernel& kernel, ExprId a, int64_t divisor) {
   if (divisor == 1) return a;
   const Interval range = bounds_of(kernel, a);
@@ -108,21 +160,9 @@ ExprId simplify_quotient(Kernel& kernel, ExprId a, int64_t divisor) {
   if (range.lo < 0 || range.hi == INT64_MAX) return kNoExpr;
   const IndexSum sum(kernel, a);
   if (!sum.fits()) return kNoExpr;
-  IndexSum quotient, rest;
-  for (const IndexTerm& term : sum.terms()) {
-    if (term.coefficient % divisor == 0) {
-      quotient.add_term(kernel, term.atom, term.coefficient / divisor);
-    } else {
-      rest.add_term(kernel, term.atom, term.coefficient);
-    }
-  }
-  quotient.add_constant(floor_div(sum.constant(), divisor));
-  rest.add_constant(floor_mod(sum.constant(), divisor));
-  if (!quotient.terms().empty() || quotient.constant() != 0) {
-    const ExprId rest_id = rest.build(kernel);
-    if (bounds_of(kernel, rest_id).lo >= 0) {
-      return kernel.add(quotient.build(kernel), kernel.div(rest_id, divisor));
-    }
+  if (const ExprId once = divide_once(kernel, sum, divisor); once != kNoExpr) return once;
+  if (const DivisorSplit split = split_by_divisor(kernel, sum, divisor); split.rest != kNoExpr) {
+    return kernel.add(split.quotient, kernel.div(split.rest, divisor));
   }
   const UnitSplit split = split_by_unit(kernel, sum, divisor);
   return split.unit == 1 ? kNoExpr : kernel.div(split.multiple, divisor / split.unit);
@@ -140,16 +180,9 @@ ExprId simplify_remainder(Kernel& kernel, ExprId a, int64_t divisor) {
   if (range.lo < 0 || range.hi == INT64_MAX) return kNoExpr;
   const IndexSum sum(kernel, a);
   if (!sum.fits()) return kNoExpr;
-  IndexSum rest;
-  for (const IndexTerm& term : sum.terms()) {
-    const bool never_negative = bounds_of(kernel, term.atom).lo >= 0;
-    rest.add_term(
-        kernel, term.atom,
-        never_negative ? floor_mod(term.coefficient, divisor) : term.coefficient % divisor);
+  if (const DivisorSplit split = split_by_divisor(kernel, sum, divisor); split.rest != kNoExpr) {
+    return kernel.mod(split.rest, divisor);
   }
-  rest.add_constant(floor_mod(sum.constant(), divisor));
-  const ExprId rest_id = rest.build(kernel);
-  if (rest_id != a && bounds_of(kernel, rest_id).lo >= 0) return kernel.mod(rest_id, divisor);
   const UnitSplit split = split_by_unit(kernel, sum, divisor);
   if (split.unit == 1) return kNoExpr;
   const ExprId units = kernel.mod(split.multiple, divisor / split.unit);

@@ -62,6 +62,11 @@ TEST_CASE("div and mod use the ranges of variables") {
   const ExprId from_one = k.var(k.add_loop_var("p", 1, 9));
   const ExprId below = k.add(k.add(k.mul(from_one, 8), k.mod(s.j, 4)), -4);
   REQUIRE(k.div(below, 8) == k.add(from_one, -1));
+  // Coefficients above the divisor: quotient and remainder are of the same rest, and join again.
+  const ExprId steep = k.add(k.mul(s.i, 24), k.mul(s.j, 3));
+  REQUIRE(k.mod(steep, 7) == k.mod(k.mul(k.add(s.i, s.j), 3), 7));
+  REQUIRE(k.add(k.mul(k.div(steep, 7), 7), k.mod(steep, 7)) == steep);
+  REQUIRE(k.mod(k.mul(s.j, 9), 8) == s.j);
   // k may be negative, where truncation is not rounding down.
   REQUIRE(k.div(k.add(k.mul(s.i, 8), s.k), 8) != s.i);
   REQUIRE(k.expr(k.mod(s.k, 4)).op == KOp::kRem);
