@@ -2,8 +2,8 @@
 """Derives the polynomials of math_*.cc and prints them as C++ tables with their errors.
 
 Each is a minimax fit by the Remez exchange algorithm in 60 digits (needs the package mpmath). The
-coefficients are rounded to the format in which they are used, leading ones last: after each rounding
-the others are fitted again, so that the rounding errors compensate one another.
+coefficients are rounded to the format in which they are used, the lowest first: after each rounding
+the higher ones are fitted again, so that the rounding errors compensate one another.
 
     python3 codegen/ir/fit_math.py [NAME...]
 """

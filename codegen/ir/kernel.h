@@ -10,8 +10,7 @@
 //   statements.
 // - Values have a dtype and a lane count (1: scalar). Elementwise ops take operands of equal type;
 //   a scalar is widened only by an explicit kBroadcast. Index arithmetic is i64.
-// - Expressions are pure and shared (hash-consed by the Kernel): equal expressions have equal
-// ExprId.
+// - Expressions are pure and shared (hash-consed by the Kernel): equal ones have equal ExprId.
 //   A load reads memory when the statement that contains it executes. Both sides of a kSelect are
 //   evaluated, so every load must be in bounds whatever the condition: clamp the index.
 // - Loops run from begin to end (exclusive) by 1. kUnrolled and kVector loops have constant bounds.
@@ -23,9 +22,8 @@
 //   without a thread loop has thread extent 1. kGroup and kLocal are the GPU's grid and work-group
 //   axes.
 // - Each variable is defined by one statement, before and outside of which nothing uses it.
-// - Float arithmetic is IEEE, not contracted: a fused multiply-add happens exactly where kFma says
-// so
-//   (hence the C and the LLVM renderer give equal bits). kMin is `a < b ? a : b`, kMax is
+// - Float arithmetic is IEEE, not contracted: a fused multiply-add happens exactly where there is a
+//   kFma (hence the C and the LLVM renderer give equal bits). kMin is `a < b ? a : b`, kMax is
 //   `a > b ? a : b` (b if either is NaN): one x86 instruction; lowering arranges operands where the
 //   graph's NaN rule needs it. Integer kDiv and kRem truncate; the divisor is never 0.
 // - f16 and bf16 exist in memory only: load or store through kCast to f32.

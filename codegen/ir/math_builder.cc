@@ -4,10 +4,30 @@
 namespace camshaft::ir {
 namespace {
 
-constexpr FloatFormat kF32{DType::kFloat32, DType::kUInt32, 23,       127,
-                           0x1.8p23,        0x1p23,         0x1p-126, 0x80000000u};
-constexpr FloatFormat kF64{DType::kFloat64, DType::kUInt64, 52,        1023,
-                           0x1.8p52,        0x1p52,         0x1p-1022, 0x8000000000000000u};
+constexpr FloatFormat kF32{
+    .dtype = DType::kFloat32,
+    .bits_dtype = DType::kUInt32,
+    .mantissa_bits = 23,
+    .exponent_bias = 127,
+    .rounding_magic = 0x1.8p23,
+    .integer_from = 0x1p23,
+    .smallest_normal = 0x1p-126,
+    .sign_bit = 0x80000000u,
+    .log2_high = 0x1.63p-1,
+    .log2_low = -0x1.bd0106p-13,
+};
+constexpr FloatFormat kF64{
+    .dtype = DType::kFloat64,
+    .bits_dtype = DType::kUInt64,
+    .mantissa_bits = 52,
+    .exponent_bias = 1023,
+    .rounding_magic = 0x1.8p52,
+    .integer_from = 0x1p52,
+    .smallest_normal = 0x1p-1022,
+    .sign_bit = 0x8000000000000000u,
+    .log2_high = 0x1.62e42feep-1,
+    .log2_low = 0x1.a39ef35793c76p-33,
+};
 
 }  // namespace
 

@@ -20,6 +20,8 @@ struct FloatFormat {
   double integer_from;    // from here on every number is an integer
   double smallest_normal;
   uint64_t sign_bit;
+  // log(2) in two parts, the first with so few bits that an exponent times it is exact.
+  double log2_high, log2_low;
 };
 const FloatFormat& format_of(DType dtype);  // f32, f64
 

@@ -6,13 +6,6 @@ namespace {
 
 constexpr double kLog2E = 0x1.71547652b82fep+0;
 
-// log(2) in two parts, the first with so few bits that n times it is exact.
-struct SplitLog2 {
-  double high, low;
-};
-constexpr SplitLog2 kLog2F32{0x1.63p-1, -0x1.bd0106p-13};
-constexpr SplitLog2 kLog2F64{0x1.62e42feep-1, 0x1.a39ef35793c76p-33};
-
 // (exp(r) - 1 - r) / r^2 on [-0.350039, 0.350039], by fit_math.py.
 // ExpF32: degree 4, error 2^-28.1 of exp
 constexpr double kExpF32[] = {0.49999994, 0.166665092, 0.0416680053, 0.00836999901, 0.00138477294};
@@ -30,12 +23,11 @@ std::span<const double> tail_of(const MathBuilder& m) {
 }  // namespace
 
 ExpReduction reduce_exp(MathBuilder& m, ExprId x) {
-  const SplitLog2& log2 = m.is_f32() ? kLog2F32 : kLog2F64;
   const ExprId magic = m.real(m.format().rounding_magic);
   const ExprId shifted = m.fma(x, m.real(kLog2E), magic);
   const ExprId n = m.sub(shifted, magic);
-  const ExprId r = m.fma(n, m.real(-log2.high), x);
-  return {m.fma(n, m.real(-log2.low), r), m.bits(shifted)};
+  const ExprId r = m.fma(n, m.real(-m.format().log2_high), x);
+  return {m.fma(n, m.real(-m.format().log2_low), r), m.bits(shifted)};
 }
 
 ExprId expm1_of_reduced(MathBuilder& m, ExprId r) {

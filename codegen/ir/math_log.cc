@@ -7,12 +7,6 @@
 namespace camshaft::ir {
 namespace {
 
-// log(2) in two parts, the first with so few bits that an exponent times it is exact.
-constexpr double kLog2HighF32 = 0x1.63p-1;
-constexpr double kLog2LowF32 = -0x1.bd0106p-13;
-constexpr double kLog2HighF64 = 0x1.62e42feep-1;
-constexpr double kLog2LowF64 = 0x1.a39ef35793c76p-33;
-
 // (log(1 + f) - f + f^2 / 2) / f^3 on [-0.292893, 0.414214], by fit_math.py.
 // LogF32: degree 8, error 2^-29.3 of log(1 + f)
 constexpr double kLogF32[] = {0.333333135,  -0.250001669, 0.200022236,  -0.166593671, 0.142095909,
@@ -28,8 +22,8 @@ constexpr double kLogF64[] = {0x1.5555555555555p-1, 0x1.9999999999d10p-2, 0x1.24
 ExprId log_f32(MathBuilder& m, const LogReduction& reduced) {
   const auto [f, exponent] = reduced;
   const ExprId tail = m.fma(m.polynomial(f, kLogF32), f, m.real(-0.5));
-  const ExprId low = m.fma(exponent, m.real(kLog2LowF32), m.mul(m.mul(f, f), tail));
-  return m.fma(exponent, m.real(kLog2HighF32), m.add(f, low));
+  const ExprId low = m.fma(exponent, m.real(m.format().log2_low), m.mul(m.mul(f, f), tail));
+  return m.fma(exponent, m.real(m.format().log2_high), m.add(f, low));
 }
 
 // With s = f / (2 + f), log(1 + f) = 2 atanh(s) = f - (f^2 / 2 - s * (f^2 / 2 + s^2 * tail)).
@@ -39,8 +33,8 @@ ExprId log_f64(MathBuilder& m, const LogReduction& reduced) {
   const ExprId square = m.mul(s, s);
   const ExprId tail = m.mul(square, m.polynomial(square, kLogF64));
   const ExprId half = m.mul(m.real(0.5), m.mul(f, f));
-  const ExprId inner = m.fma(s, m.add(half, tail), m.mul(exponent, m.real(kLog2LowF64)));
-  return m.fma(exponent, m.real(kLog2HighF64), m.sub(f, m.sub(half, inner)));
+  const ExprId inner = m.fma(s, m.add(half, tail), m.mul(exponent, m.real(m.format().log2_low)));
+  return m.fma(exponent, m.real(m.format().log2_high), m.sub(f, m.sub(half, inner)));
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 namespace camshaft::ir {
 namespace {
 
-constexpr double kLog2High = 0x1.62e42feep-1;
-constexpr double kLog2Low = 0x1.a39ef35793c76p-33;
+constexpr double kLog2 = 0x1.62e42fefa39efp-1;
 
 // (2 atanh(s) - 2 s) / s^3 in s^2 on [0, 0.0294373], by fit_math.py.
 // LogOfPow: degree 4, error 2^-44.9 of 2 atanh(s)
@@ -27,7 +26,7 @@ ExprId magnitude_f32(MathBuilder& m, ExprId x, ExprId y) {
   const ExprId s = wide.div(f, wide.add(wide.real(2), f));
   const ExprId square = wide.mul(s, s);
   const ExprId tail = wide.fma(wide.polynomial(square, kLogOfPow), square, wide.real(2));
-  const ExprId log = wide.fma(tail, s, wide.mul(exponent, wide.real(kLog2High + kLog2Low)));
+  const ExprId log = wide.fma(tail, s, wide.mul(exponent, wide.real(kLog2)));
   const ExprId product = wide.mul(m.cast(y, DType::kFloat64), log);
   const auto [r, n] = reduce_exp(wide, wide.clamp(product, -200, 200));
   const ExprId high = wide.fma(wide.polynomial(r, kExpOfPow), r, wide.real(1));
@@ -50,13 +49,13 @@ ExprId magnitude_f64(MathBuilder& m, ExprId x, ExprId y) {
   const ExprId cube = m.mul(m.mul(square, s), m.polynomial(square, atanh_tail_f64()));
   const ExprId log_low = m.fma(m.real(2), s_low, cube);
   ExprId sum_low = kNoExpr, log_rest = kNoExpr, y_log_low = kNoExpr;
-  const ExprId high = m.mul(exponent, m.real(kLog2High));  // exact
+  const ExprId high = m.mul(exponent, m.real(m.format().log2_high));  // exact
   const ExprId twice = m.mul(m.real(2), s);
   const ExprId sum = m.exact_add(high, twice, &sum_low);
   const ExprId is_one = m.equal(exponent, m.real(0));
   const ExprId head = m.select(is_one, twice, sum);
-  const ExprId rest =
-      m.add(m.select(is_one, m.real(0), sum_low), m.fma(exponent, m.real(kLog2Low), log_low));
+  const ExprId rest = m.add(m.select(is_one, m.real(0), sum_low),
+                            m.fma(exponent, m.real(m.format().log2_low), log_low));
   const ExprId log = m.exact_add(head, rest, &log_rest);
   const ExprId y_log = m.exact_mul(y, log, &y_log_low);
   const ExprId low = m.fma(y, log_rest, y_log_low);
