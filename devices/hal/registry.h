@@ -23,7 +23,7 @@ struct OpenOptions {
   std::span<const uint32_t> cpus = {};
   // CPU: how long a waiting thread spins before it sleeps in the kernel. 0: sleeps at once.
   uint32_t spin_ns = 30'000;
-  bool huge_pages = false;  // CPU: ask for transparent huge pages behind large buffers
+  bool huge_pages = true;  // CPU: ask for transparent huge pages behind large buffers
   bool prefault = true;  // CPU: back buffers with pages when they are allocated, not at first use
 };
 
