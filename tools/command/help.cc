@@ -10,7 +10,7 @@ constexpr size_t kDescriptionColumn = 26;
 constexpr size_t kColumns = 96;
 
 std::string left_column(const CLI::Option* option, bool is_positional) {
-  std::string text = "  " + option->get_name(is_positional);
+  std::string text = "  " + option->get_name(is_positional, true);
   // The checks' words follow the type after a colon.
   const std::string type = split(option->get_type_name(), ':').front();
   if (!is_positional && option->get_items_expected() != 0) text += " " + type;
@@ -20,8 +20,9 @@ std::string left_column(const CLI::Option* option, bool is_positional) {
 std::string description(const CLI::Option* option) {
   std::string text = option->get_description();
   const std::string standard = option->get_default_str();
-  if (option->get_items_expected() != 0 && !standard.empty()) text += " [" + standard + "]";
-  return text;
+  if (option->get_items_expected() == 0 || standard.empty()) return text;
+  const bool is_list = standard.front() == '[';
+  return text + " " + (is_list ? standard : "[" + standard + "]");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -120,13 +121,18 @@ std::string box(const GraphNode& node, Point center) {
                      center.y + 11, xml_text(shortened(node.detail)).c_str());
 }
 
+// A curve from the lower edge of one box to the upper edge of another. One that would run behind
+// the boxes between them, as that of a residual addition, passes by on the right.
 std::string arrow(Point from, Point to) {
   const double start = from.y + kBoxHeight / 2;
   const double end = to.y - kBoxHeight / 2 - 3;
-  const double bend = std::max(12.0, (end - start) / 2);
+  const bool is_blocked = end - start > kBoxHeight + kRowGap && std::abs(to.x - from.x) < kBoxWidth;
+  // The middle of the curve goes three quarters of the way to its control points.
+  const double aside = is_blocked ? kBoxWidth * 0.75 : 0;
+  const double bend = std::max(12.0, (end - start) / (is_blocked ? 4 : 2));
   return format_text(
       "<path d=\"M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f\" marker-end=\"url(#head)\"/>\n", from.x,
-      start, from.x, start + bend, to.x, end - bend, to.x, end);
+      start, from.x + aside, start + bend, to.x + aside, end - bend, to.x, end);
 }
 
 }  // namespace
@@ -135,7 +141,7 @@ std::string to_svg(const ScheduleGraph& graph) {
   const std::vector<Point> centers = place(graph);
   Point corner{kMargin + kBoxWidth, kTitleHeight + kMargin};
   for (const Point& center : centers) {
-    corner.x = std::max(corner.x, center.x + kBoxWidth / 2 + kMargin);
+    corner.x = std::max(corner.x, center.x + kBoxWidth * 0.75 + kMargin);
     corner.y = std::max(corner.y, center.y + kBoxHeight / 2 + kMargin);
   }
   std::string text = format_text(

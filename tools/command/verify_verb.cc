@@ -54,10 +54,12 @@ base::Result<Check> check_golden(PlanRunner& runner, const plan::Golden& golden,
 }
 
 std::string check_text(const Check& check) {
-  std::string text = "golden of " + printable(check.golden->target) + ": ";
-  if (check.hash_equal) return text + "the same bits\n";
-  if (check.same_target) text += "other bits than this very target gave\n";
-  return text + "\n" + differences_text(check.differences);
+  const std::string head = "golden of " + printable(check.golden->target) + ": ";
+  if (check.hash_equal) return head + "the same bits\n";
+  const char* verdict = check.same_target ? "other bits than this very target gave before"
+                        : check.is_good() ? "within tolerance"
+                                          : "outside tolerance";
+  return head + verdict + "\n" + differences_text(check.differences);
 }
 
 Json check_json(const Check& check) {
