@@ -110,13 +110,14 @@ base::Status check_window(const TypeQuery& query, const Window& window, const in
 }
 
 // Positions of the window on spatial axis i. With ceil_mode a last, partial window counts if it
-// starts before the padding at the end.
+// starts before the padding at the end, even where it is the only one.
 base::Result<int64_t> window_positions(const TypeQuery& query, const Window& window, int64_t input,
                                        int64_t kernel, size_t i) {
   const int64_t span = (kernel - 1) * window.dilations[i] + 1;
   const int64_t padded = input + window.pads_begin[i] + window.pads_end[i];
   const int64_t stride = window.strides[i];
   if (padded < span) {
+    if (window.ceil_mode && span - padded < stride) return 1;
     return reject(query,
                   "spatial axis %zu: the window of %lld is larger than the padded input %lld", i,
                   static_cast<long long>(span), static_cast<long long>(padded));

@@ -215,8 +215,13 @@ Value read_lp_pool(NodeReader& node) {
   if (!window) return {};
   for (size_t i = 0; i < window->rank() && ceil_mode; ++i) {
     const int64_t padded = x.shape()[i + 2] + window->pads_begin[i] + window->pads_end[i];
-    const int64_t rest = (padded - window->span(i)) % window->strides[i];
-    const int64_t next = padded - window->span(i) - rest + window->strides[i];
+    const int64_t room = padded - window->span(i);
+    if (room < 0) {  // a partial window is the only one
+      if (-room < window->strides[i]) window->pads_end[i] -= room;
+      continue;
+    }
+    const int64_t rest = room % window->strides[i];
+    const int64_t next = room - rest + window->strides[i];
     const bool starts_inside = next < x.shape()[i + 2] + window->pads_begin[i];
     if (rest > 0 && starts_inside) window->pads_end[i] += window->strides[i] - rest;
   }

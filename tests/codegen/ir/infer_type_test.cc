@@ -165,6 +165,9 @@ TEST_CASE("pools round up only to windows that start before the padding at the e
   CHECK(pool(6, {PoolKind::kMax, {3}, {2}, {1}, {0}, {0}, false, true}) == "f32[1x2x3]");
   CHECK(pool(7, {PoolKind::kMax, {3}, {2}, {1}, {0}, {0}, false, true}) == "f32[1x2x3]");
   CHECK(pool(3, {PoolKind::kMax, {1}, {2}, {1}, {0}, {1}, false, true}) == "f32[1x2x2]");
+  CHECK(pool(1, {PoolKind::kMax, {3}, {2}, {1}, {0}, {1}, false, true}) == "f32[1x2x1]");
+  CHECK(refused(pool(1, {PoolKind::kMax, {3}, {2}, {1}, {0}, {0}, false, true}), "larger than"));
+  CHECK(refused(pool(1, {PoolKind::kMax, {3}, {2}, {1}, {0}, {1}, false, false}), "larger than"));
   CHECK(refused(pool(6, {PoolKind::kMax, {3, 3}, {2}, {1}, {0}, {0}, false, false}), "kernel"));
   CHECK(refused(infer(Op::kPool, {i64({1, 1, 4})},
                       PoolAttrs{PoolKind::kAverage, {2}, {1}, {1}, {0}, {0}, false, false}),

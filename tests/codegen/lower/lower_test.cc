@@ -197,6 +197,9 @@ TEST_CASE("pools: max and average, padding, ceil mode, blocked and row-major") {
         "{kind=average, kernel=[3,3], strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1]}",
         "{kind=average, kernel=[3,2], strides=[2,2], dilations=[1,1], pads_begin=[1,0], pads_end=[1,1], count_include_pad=true, ceil_mode=true}",
         "{kind=average, kernel=[2,2], strides=[2,2], dilations=[1,1], pads_begin=[0,0], pads_end=[0,0], ceil_mode=true}",
+        // One window, larger than the padded input.
+        "{kind=average, kernel=[13,3], strides=[3,2], dilations=[1,1], pads_begin=[0,1], pads_end=[1,1], count_include_pad=true, ceil_mode=true}",
+        "{kind=max, kernel=[3,15], strides=[1,4], dilations=[1,1], pads_begin=[1,0], pads_end=[1,0], ceil_mode=true}",
         "{kind=max, kernel=[2,3], strides=[1,2], dilations=[2,1], pads_begin=[1,1], pads_end=[0,1]}"}) {
     for (const int block : {1, 8}) {
       const std::string text = std::string(R"(graph "g" {
