@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/emit/compile.h"
 
+#include <algorithm>
+
 #include "codegen/emit/model_digest.h"
+#include "codegen/emit/plan_text.h"
 #include "codegen/emit/target_builder.h"
 #include "codegen/onnx/reader.h"
 #include "codegen/passes/pipeline.h"
@@ -51,14 +54,31 @@ void describe_tensors(const ir::Graph& graph, plan::PlanInfo& info) {
   }
 }
 
+base::Status check_name(const char* kind, const std::string& name) {
+  if (std::none_of(name.begin(), name.end(), is_control)) return base::ok();
+  return base::fail(base::Code::kInvalidArgument, "compile.name",
+                    "%s '%s' has control characters in its name; rename it", kind,
+                    plan_text(name).c_str());
+}
+
+base::Status check_type(const char* kind, const std::string& name, const ir::TensorType& type) {
+  if (type.shape.size() > plan::kMaxRank) {
+    return base::fail(base::Code::kUnsupported, "compile.rank",
+                      "%s '%s' has %zu dimensions; at most %d are supported", kind, name.c_str(),
+                      type.shape.size(), plan::kMaxRank);
+  }
+  if (type.elements() > 0) return base::ok();
+  return base::fail(base::Code::kInvalidArgument, "compile.empty_tensor",
+                    "%s '%s' has shape %s, which holds no elements; give a shape without zeros "
+                    "(--shape)",
+                    kind, name.c_str(), ir::to_string(type).c_str());
+}
+
 // What the plan format can't hold, in the user's words rather than the writer's.
 base::Status check_tensors(const ir::Graph& graph) {
   const auto check = [&](const char* kind, const std::string& name, ir::NodeId node) {
-    if (graph.node(node).type.elements() > 0) return base::ok();
-    return base::fail(base::Code::kInvalidArgument, "compile.empty_tensor",
-                      "%s '%s' has shape %s, which holds no elements; give a shape without zeros "
-                      "(--shape)",
-                      kind, name.c_str(), ir::to_string(graph.node(node).type).c_str());
+    CAMSHAFT_TRY(check_name(kind, name));
+    return check_type(kind, name, graph.node(node).type);
   };
   for (const ir::GraphInput& input : graph.inputs) {
     CAMSHAFT_TRY(check("input", input.name, input.node));
@@ -73,16 +93,27 @@ base::Status check_tensors(const ir::Graph& graph) {
   return base::ok();
 }
 
+base::Result<std::vector<render::CpuTarget>> make_targets(const std::vector<std::string>& names) {
+  std::vector<render::CpuTarget> targets;
+  for (const std::string& name : names) {
+    CAMSHAFT_TRY_ASSIGN(render::CpuTarget target, render::make_cpu_target(name));
+    for (const render::CpuTarget& other : targets) {
+      if (other.backend != target.backend || other.march != target.march) continue;
+      return base::fail(base::Code::kInvalidArgument, "compile.twice",
+                        "target \"%s\" is given twice: both are %s:%s; leave one out", name.c_str(),
+                        target.backend.c_str(), target.march.c_str());
+    }
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
 base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::string& digest,
                                          const CompileOptions& options, CompileReport* report,
                                          Progress& progress) {
   CAMSHAFT_TRY(check_tensors(graph));
   // Names first: a target that doesn't exist should not cost the passes' time.
-  std::vector<render::CpuTarget> targets;
-  for (const std::string& name : options.targets) {
-    CAMSHAFT_TRY_ASSIGN(render::CpuTarget target, render::make_cpu_target(name));
-    targets.push_back(std::move(target));
-  }
+  CAMSHAFT_TRY_ASSIGN(std::vector<render::CpuTarget> targets, make_targets(options.targets));
   progress.next("simplify the graph");
   int64_t start_ns = base::mono_time_ns();
   passes::PipelineOptions pass_options;
@@ -96,7 +127,7 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
   CAMSHAFT_TRY_ASSIGN(const ir::Graph simplified, passes::run_pipeline(graph, pass_options));
   if (report != nullptr) report->pass_seconds = seconds_since(start_ns);
   plan::PlanContents contents;
-  contents.info.model_name = graph.name;
+  contents.info.model_name = plan_text(graph.name);
   contents.info.producer = kProducer;
   contents.info.model_digest = digest;
   describe_tensors(graph, contents.info);

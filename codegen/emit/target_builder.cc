@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "codegen/emit/plan_text.h"
 #include "codegen/ir/kernel_passes.h"
 
 namespace camshaft::emit {
@@ -100,8 +101,8 @@ void TargetBuilder::lower_regions() {
 
 void TargetBuilder::add_command(const lower::Task& task, lower::LoweredKernel lowered) {
   plan::CommandInfo command;
-  command.name = task.region.name;
-  command.description = lower::region_description(task);
+  command.name = plan_text(task.region.name);
+  command.description = plan_text(lower::region_description(task));
   command.flops = static_cast<uint64_t>(lower::region_flops(task));
   command.bytes = static_cast<uint64_t>(lower::region_bytes(task));
   for (const lower::Argument& parameter : lowered.arguments) {
@@ -172,7 +173,7 @@ void TargetBuilder::add_arena_blocks() {
     if (buffer.kind != BufferKind::kArena || buffer.size_bytes == 0) continue;
     plan::ArenaBlock block;
     const std::string& name = schedule_.graph.node(buffer.value).name;
-    block.name = name.empty() ? "%" + std::to_string(buffer.value) : name;
+    block.name = name.empty() ? "%" + std::to_string(buffer.value) : plan_text(name);
     block.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
     block.size_bytes = static_cast<uint64_t>(buffer.size_bytes);
     block.first_command = command_of_region_[static_cast<size_t>(buffer.first_region)];

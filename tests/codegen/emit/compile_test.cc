@@ -12,6 +12,7 @@
 #include "runtime/plan/reader.h"
 #include "runtime/session/session.h"
 #include "tests/codegen/support/graph_testing.h"
+#include "tests/support/last_sentence.h"
 
 namespace camshaft::emit {
 namespace {
@@ -111,6 +112,14 @@ TEST_CASE("the same graph and options give the same bytes, other options other b
   CHECK(*first != *third);
 }
 
+TEST_CASE("a target given twice is refused by name") {
+  const CompileOptions options = options_for({"llvm:x86-64-v3", "cpu:x86-64-v3", "llvm:x86-64-v3"});
+  const auto contents = compile_graph(ir::graph_from(kBody), "digest", options, nullptr);
+  REQUIRE_FALSE(contents.has_value());
+  CHECK(contents.error().code() == base::Code::kInvalidArgument);
+  CHECK(test::last_sentence().find("both are llvm:x86-64-v3") != std::string::npos);
+}
+
 TEST_CASE("a forced strategy is used where it matches") {
   CompileOptions options = options_for({"llvm"});
   options.force_strategy = "fallback";
@@ -130,6 +139,37 @@ TEST_CASE("unknown targets and models without outputs are refused with a sentenc
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].text.find("no-such-cpu") != std::string::npos);
   CHECK(lines[1].text.find("no outputs") != std::string::npos);
+}
+
+base::Code code_of(const ir::Graph& graph) {
+  const auto contents = compile_graph(graph, "", options_for({"llvm"}), nullptr);
+  return contents ? base::Code::kOk : contents.error().code();
+}
+
+TEST_CASE("names with control characters are shown without, and refused where a user gives them") {
+  ir::Graph graph;
+  graph.name = "a\nb\x1b";
+  const ir::NodeId x = graph.add_input("x", {ir::DType::kFloat32, {4}});
+  graph.add_output("y", graph.add(ir::Op::kTanh, {x}, {}, "n\t1"));
+  const plan::PlanContents contents = compile(graph, options_for({"llvm"}));
+  CHECK(contents.info.model_name == "a?b?");
+  CHECK(plan::write_plan(contents).has_value());
+  graph.inputs[0].name = "x\n";
+  CHECK(code_of(graph) == base::Code::kInvalidArgument);
+  CHECK(test::last_sentence().find("input 'x?' has control characters") != std::string::npos);
+}
+
+TEST_CASE("tensors of more dimensions than a plan can hold are refused by name") {
+  const auto copy = [](int rank) {
+    ir::Graph graph;
+    const ir::NodeId x =
+        graph.add_input("x", {ir::DType::kFloat32, ir::Shape(static_cast<size_t>(rank), 1)});
+    graph.add_output("y", x);
+    return graph;
+  };
+  CHECK(code_of(copy(plan::kMaxRank)) == base::Code::kOk);
+  CHECK(code_of(copy(plan::kMaxRank + 1)) == base::Code::kUnsupported);
+  CHECK(test::last_sentence().find("input 'x' has 33 dimensions") != std::string::npos);
 }
 
 TEST_CASE("threads split large launches only") {
