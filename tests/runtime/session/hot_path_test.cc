@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a frame may not do: allocate, or, with one thread, call the operating system.
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -21,9 +14,14 @@
 #include "runtime/session/session.h"
 #include "tests/runtime/session/tiny_plan.h"
 #include "tests/support/heap/malloc_count.h"
+#include "tests/support/system_calls.h"
 
 using namespace camshaft;
 using session::Session;
+using test::clock_call;
+using test::succeeded;
+using test::wait_status_of;
+using test::was_killed;
 
 namespace {
 
@@ -88,51 +86,6 @@ uint64_t allocations_in(const std::function<void()>& work) {
   const uint64_t before = test::malloc_count();
   work();
   return test::malloc_count() - before;
-}
-
-void allow(std::vector<sock_filter>& filter, uint32_t number) {
-  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
-  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-}
-
-// From here on, any system call but exit_group (and the given one) ends this process with SIGSYS.
-bool forbid_system_calls(long also_allowed) {
-  std::vector<sock_filter> filter = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
-  allow(filter, SYS_exit_group);
-  if (also_allowed >= 0) allow(filter, static_cast<uint32_t>(also_allowed));
-  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-  const sock_fprog program = {.len = static_cast<unsigned short>(filter.size()),
-                              .filter = filter.data()};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-// Runs `prepare`, then `work` without system calls, in a child. What waitpid() says of it.
-int wait_status_of(const std::function<std::function<bool()>()>& prepare, long also_allowed = -1) {
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::function<bool()> work = prepare();
-    if (!forbid_system_calls(also_allowed)) syscall(SYS_exit_group, 3);
-    syscall(SYS_exit_group, work() ? 0 : 4);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
-}
-
-bool was_killed(int status) {
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
-}
-bool succeeded(int status) {
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-// Where the kernel does not map the clock into processes, reading it is a system call, and none of
-// ours: then it is allowed.
-long clock_call() {
-  const int status = wait_status_of([] { return [] { return base::mono_time_ns() != 0; }; });
-  return was_killed(status) ? SYS_clock_gettime : -1;
 }
 
 }  // namespace
