@@ -95,6 +95,7 @@ class Compile(models.CommandTest):
         models.make_dense(self.path("m.onnx"))
         compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan")]
         self.camshaft("compile", self.path("m.onnx"), code=USAGE)
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.onnx"), code=USAGE)
         self.camshaft(*compile_it, "--target", "vax", code=USAGE)
         self.camshaft(*compile_it, "--target", "llvm:pdp11", code=USAGE)
         self.camshaft(*compile_it, "--threads", "0", code=USAGE)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """camshaft run, verify and devices: inputs of every kind, damaged files, signatures."""
 
+import json
 import os
 import subprocess
 import unittest
@@ -8,6 +9,7 @@ import unittest
 import command_models as models
 import e2e
 import numpy as np
+import onnx
 from command_models import DAMAGED, USAGE
 from onnx import helper
 from PIL import Image
@@ -31,6 +33,23 @@ class Run(models.CommandTest):
             self.assertEqual((output["name"], output["dtype"], output["shape"]),
                              ("y", "f32", [3, 5]))
             self.assertAlmostEqual(output["summary"]["max"], float(expected.max()), 4)
+
+    def test_named_parts_of_outputs_have_values_and_units(self):
+        make = [helper.make_node("Add", ["x", "x"], ["y"])]
+        e2e.make_model(self.path("m.onnx"), make, {"x": [6]}, {"y": [6]})
+        model = onnx.load(self.path("m.onnx"))
+        helper.set_model_props(model, {"camshaft.output_slices": json.dumps(
+            [{"name": "lead", "offset": 1, "shape": [2], "unit": "m"},
+             {"name": "rest", "offset": 3, "shape": [3]}])})
+        onnx.save(model, self.path("m.onnx"))
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"))
+        np.save(self.path("x.npy"), np.arange(6, dtype=np.float32))
+        run = ["run", self.path("m.plan"), "-i", self.path("x.npy")]
+        lead, rest = self.document(*run)["outputs"][0]["slices"]
+        self.assertEqual((lead["name"], lead["unit"], lead["values"]), ("lead", "m", [2, 4]))
+        self.assertEqual((rest["name"], rest["shape"], rest["values"]), ("rest", [3], [6, 8, 10]))
+        self.assertRegex(self.camshaft(*run).stdout, r"(?m)^  \.lead +f32\[2\] .* m +2 4$")
+        self.camshaft(*run, "--output", self.path("y.npy"), code=USAGE)
 
     def test_random_inputs_only_when_asked_for_and_the_same_for_a_seed(self):
         plan, _ = self.compile_dense()

@@ -25,7 +25,7 @@ using base::Status;
 struct Options {
   std::string model;
   std::string output;
-  std::vector<std::string> targets = {"llvm"};
+  std::vector<std::string> targets = {CAMSHAFT_WITH_LLVM != 0 ? "llvm" : "cpu"};
   std::vector<std::string> shapes;
   std::string dtype = "f32";
   int threads = 1;

@@ -113,6 +113,11 @@ base::Status save(const std::string& path, const std::vector<plan::TensorInfo>& 
 }
 
 base::Result<Json> run_plan(const Options& options, Console& console) {
+  if (!options.output.empty() && !options.output.ends_with(".npz")) {
+    return base::fail(base::Code::kInvalidArgument, "run.output",
+                      "--output %s: outputs are written as .npz, so the name must end in that",
+                      options.output.c_str());
+  }
   CAMSHAFT_TRY(check_not_overwritten(options.output, options.plan.path));
   CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, open_plan_file(options.plan.path, options.plan.key));
   // Inputs first: their mistakes are told even where no device can run the plan.
