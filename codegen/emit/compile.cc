@@ -10,11 +10,11 @@
 #include "codegen/passes/pipeline.h"
 #include "codegen/render/render.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/version.h"
 
 namespace camshaft::emit {
 namespace {
 
-constexpr const char* kProducer = "camshaft 0.1.0";
 
 double seconds_since(int64_t start_ns) {
   return static_cast<double>(base::mono_time_ns() - start_ns) * 1e-9;
@@ -128,7 +128,7 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
   if (report != nullptr) report->pass_seconds = seconds_since(start_ns);
   plan::PlanContents contents;
   contents.info.model_name = plan_text(graph.name);
-  contents.info.producer = kProducer;
+  contents.info.producer = std::string("camshaft ") + base::kVersion;
   contents.info.model_digest = digest;
   describe_tensors(graph, contents.info);
   for (render::CpuTarget& target : targets) {

@@ -11,6 +11,7 @@
 #include "devices/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log_ring.h"
+#include "runtime/base/version.h"
 #include "runtime/plan/reader.h"
 #include "runtime/session/session.h"
 
@@ -139,7 +140,7 @@ auto store_result(camshaft_run_result* result) {
 const char* camshaft_version(void) {
   static_assert(CAMSHAFT_VERSION_MAJOR == 0 && CAMSHAFT_VERSION_MINOR == 1 &&
                 CAMSHAFT_VERSION_PATCH == 0);
-  return "0.1.0";
+  return camshaft::base::kVersion;
 }
 
 const char* camshaft_status_name(camshaft_status status) {
