@@ -15,7 +15,6 @@
 namespace camshaft::emit {
 namespace {
 
-
 double seconds_since(int64_t start_ns) {
   return static_cast<double>(base::mono_time_ns() - start_ns) * 1e-9;
 }
@@ -145,8 +144,8 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
 
 }  // namespace
 
-base::Result<plan::PlanContents> compile_onnx(const std::string& path, const CompileOptions& options,
-                                              CompileReport* report,
+base::Result<plan::PlanContents> compile_onnx(const std::string& path,
+                                              const CompileOptions& options, CompileReport* report,
                                               std::vector<onnx::Problem>* problems) {
   Progress progress(options);
   progress.next("read " + path);

@@ -18,12 +18,13 @@
 namespace camshaft::emit {
 
 struct CompileOptions {
-  std::vector<std::string> targets;         // "llvm", "cpu:znver4": one TargetInfo each, in this order
-  std::map<std::string, ir::Shape> shapes;  // --shape: for inputs (or symbolic dimensions) without one
-  int threads = 1;                          // most threads that a kernel may be split among
-  bool fuse = true;                         // false: a kernel a node, to find a bad fusion
+  std::vector<std::string> targets;  // "llvm", "cpu:znver4": one TargetInfo each, in this order
+  std::map<std::string, ir::Shape>
+      shapes;        // --shape: for inputs (or symbolic dimensions) without one
+  int threads = 1;   // most threads that a kernel may be split among
+  bool fuse = true;  // false: a kernel a node, to find a bad fusion
   std::set<std::string> disabled_passes;
-  bool keep_source = true;                  // store the kernels' text, for inspect --source
+  bool keep_source = true;  // store the kernels' text, for inspect --source
   // Tests and the tuner: use this strategy wherever it matches ("" for the usual choice).
   std::string force_strategy;
   // Called before each step, for progress: step k of n, what it is. May be empty.
@@ -35,9 +36,9 @@ struct CompileOptions {
 // What people want to know about a compilation, one for each target.
 struct TargetReport {
   std::string target;
-  int nodes = 0;             // of the graph after the passes
-  int regions = 0;           // launches
-  int kernels = 0;           // different ones
+  int nodes = 0;                          // of the graph after the passes
+  int regions = 0;                        // launches
+  int kernels = 0;                        // different ones
   std::map<std::string, int> strategies;  // regions by strategy
   int64_t arena_bytes = 0;
   int64_t arena_lower_bound_bytes = 0;
@@ -53,16 +54,18 @@ struct CompileReport {
   std::vector<TargetReport> targets;
 };
 
-// Reads and compiles `path`. On failure `problems` lists all that is wrong with the model (each with
-// its node); other failures are in the log ring only. Takes seconds; needs about twice the weights'
-// memory. The same file and options give the same contents. The caller may add goldens and writes them
-// (plan::write_plan).
-base::Result<plan::PlanContents> compile_onnx(const std::string& path, const CompileOptions& options,
-                                              CompileReport* report,
+// Reads and compiles `path`. On failure `problems` lists all that is wrong with the model (each
+// with its node); other failures are in the log ring only. Takes seconds; needs about twice the
+// weights' memory. The same file and options give the same contents. The caller may add goldens and
+// writes them (plan::write_plan).
+base::Result<plan::PlanContents> compile_onnx(const std::string& path,
+                                              const CompileOptions& options, CompileReport* report,
                                               std::vector<onnx::Problem>* problems);
 
 // The same for a graph (tests). `model_digest` goes into the plan as it is.
-base::Result<plan::PlanContents> compile_graph(const ir::Graph& graph, const std::string& model_digest,
-                                               const CompileOptions& options, CompileReport* report);
+base::Result<plan::PlanContents> compile_graph(const ir::Graph& graph,
+                                               const std::string& model_digest,
+                                               const CompileOptions& options,
+                                               CompileReport* report);
 
 }  // namespace camshaft::emit

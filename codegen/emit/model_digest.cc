@@ -17,8 +17,8 @@ base::Result<std::string> model_digest(const std::vector<std::string>& files) {
     CAMSHAFT_TRY_ASSIGN(const base::MappedFile file, base::MappedFile::open(path));
     const uint64_t size = file.bytes().size();
     crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(&size), sizeof size);
-    crypto_generichash_update(
-        &state, reinterpret_cast<const unsigned char*>(file.bytes().data()), size);
+    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(file.bytes().data()),
+                              size);
   }
   crypto_generichash_final(&state, digest, sizeof digest);
   char hex[2 * sizeof digest + 1];

@@ -35,7 +35,9 @@ std::vector<std::string> split_features(const std::string& features) {
   return result;
 }
 
-std::string architecture(const std::string& triple) { return triple.substr(0, triple.find('-')); }
+std::string architecture(const std::string& triple) {
+  return triple.substr(0, triple.find('-'));
+}
 
 schedule::ScheduleOptions schedule_options(const render::CpuTarget& target,
                                            const CompileOptions& options) {

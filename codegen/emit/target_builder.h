@@ -42,7 +42,7 @@ class TargetBuilder {
   const CompileOptions& options_;
   schedule::Schedule schedule_;
   plan::TargetInfo info_;
-  std::vector<ir::Kernel> kernels_;               // prepared, named, all different
+  std::vector<ir::Kernel> kernels_;  // prepared, named, all different
   std::map<std::string, uint32_t> kernel_by_text_;
   std::vector<uint32_t> command_of_region_;
   WeightsBuilder weights_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Strategies `conv_depthwise` and `pool`: windows in which every channel stands alone. Lanes run along
-// the channels of a block; a tile is a few neighbouring pixels, so that an input vector that several
-// of them need is read once.
+// Strategies `conv_depthwise` and `pool`: windows in which every channel stands alone. Lanes run
+// along the channels of a block; a tile is a few neighbouring pixels, so that an input vector that
+// several of them need is read once.
 #include <algorithm>
 #include <cstring>
 
@@ -77,9 +77,8 @@ class ChannelWindow {
       const ExprId rest = kernel_.div(t, rows);
       const ExprId n = kernel_.div(rest, sets);
       const ExprId c = kernel_.mul(kernel_.mod(rest, sets), knobs_.lanes);
-      return for_each_tile(kernel_, window_, row, knobs_.pixels, [&](const Tile& tile) {
-        return tile_body(tile, n, c, row);
-      });
+      return for_each_tile(kernel_, window_, row, knobs_.pixels,
+                           [&](const Tile& tile) { return tile_body(tile, n, c, row); });
     });
     return std::move(frame_.lowered);
   }
@@ -109,21 +108,21 @@ class ChannelWindow {
     std::vector<Stmt> body;
     for (int64_t p = 0; p < tile.pixels; ++p) body.push_back(put(p, initial()));
     append(body, for_each_tap_row(kernel_, window_, row, [&](ExprId tap_row) {
-      std::vector<Stmt> inside;
-      for (int64_t tap = 0; tap < window_.k_w; ++tap) {
-        for (int64_t p = 0; p < tile.pixels; ++p) {
-          if (!window_.column_inside(tile.sample + p, tap)) continue;
-          const Index index = input_index(kernel_, window_, rank_, n, c, row,
-                                          kernel_.add(tile.first, p), tap_row,
-                                          kernel_.int_const(tap));
-          const ExprId offset = layout_offset(kernel_, task_.type(x_).shape,
-                                              task_.schedule.buffer(x_).layout, index);
-          const ExprId x = kernel_.load(frame_.arrays.at(x_), offset, lanes());
-          inside.push_back(put(p, combine(get(p), x, c, tap_row, tap)));
-        }
-      }
-      return inside;
-    }));
+             std::vector<Stmt> inside;
+             for (int64_t tap = 0; tap < window_.k_w; ++tap) {
+               for (int64_t p = 0; p < tile.pixels; ++p) {
+                 if (!window_.column_inside(tile.sample + p, tap)) continue;
+                 const Index index =
+                     input_index(kernel_, window_, rank_, n, c, row, kernel_.add(tile.first, p),
+                                 tap_row, kernel_.int_const(tap));
+                 const ExprId offset = layout_offset(kernel_, task_.type(x_).shape,
+                                                     task_.schedule.buffer(x_).layout, index);
+                 const ExprId x = kernel_.load(frame_.arrays.at(x_), offset, lanes());
+                 inside.push_back(put(p, combine(get(p), x, c, tap_row, tap)));
+               }
+             }
+             return inside;
+           }));
     for (int64_t p = 0; p < tile.pixels; ++p) {
       body.push_back(put(p, finish(get(p), tile, p, row)));
     }
@@ -132,15 +131,15 @@ class ChannelWindow {
   }
 
   std::vector<Stmt> store(const Tile& tile, int64_t pixel, ExprId n, ExprId c, ExprId row) {
-    auto body = loop(kernel_, "lane", lanes(), ir::LoopKind::kVector,
-                     [&](ExprId lane) -> std::vector<Stmt> {
-      const Index index = output_index(kernel_, window_, rank_, n, kernel_.add(c, lane), row,
-                                       kernel_.add(tile.first, pixel));
-      const ExprId sum = kernel_.load(acc_, kernel_.add(lane, pixel * lanes()));
-      evaluator_.bind(task_.region.root, [sum](const Index&) { return sum; });
-      return {evaluator_.store_output(frame_.output, index,
-                                      evaluator_.value(task_.region.output, index))};
-    });
+    auto body = loop(
+        kernel_, "lane", lanes(), ir::LoopKind::kVector, [&](ExprId lane) -> std::vector<Stmt> {
+          const Index index = output_index(kernel_, window_, rank_, n, kernel_.add(c, lane), row,
+                                           kernel_.add(tile.first, pixel));
+          const ExprId sum = kernel_.load(acc_, kernel_.add(lane, pixel * lanes()));
+          evaluator_.bind(task_.region.root, [sum](const Index&) { return sum; });
+          return {evaluator_.store_output(frame_.output, index,
+                                          evaluator_.value(task_.region.output, index))};
+        });
     evaluator_.unbind(task_.region.root);
     return body;
   }
@@ -190,10 +189,9 @@ class Depthwise final : public ChannelWindow {
       : ChannelWindow(task, knobs, "conv_depthwise", {task.node(task.region.root).inputs[1]}) {
     window_ = window_of(task, true);
     const NodeId w = task.node(task.region.root).inputs[1];
-    packed_ = frame_.add_constant(
-        "w", DType::kFloat32,
-        pack_depthwise(*task.node(w).as<ir::ConstantAttrs>().literal, window_.k_h * window_.k_w,
-                       lanes()));
+    packed_ = frame_.add_constant("w", DType::kFloat32,
+                                  pack_depthwise(*task.node(w).as<ir::ConstantAttrs>().literal,
+                                                 window_.k_h * window_.k_w, lanes()));
   }
 
  private:
@@ -201,8 +199,8 @@ class Depthwise final : public ChannelWindow {
   ExprId combine(ExprId sum, ExprId x, ExprId c, ExprId tap_row, int64_t tap) override {
     // c counts whole vectors of channels, so c * taps is where that vector's weights begin.
     const ExprId row = kernel_.add(kernel_.mul(tap_row, window_.k_w), tap);
-    const ExprId at = kernel_.add(kernel_.mul(c, window_.k_h * window_.k_w),
-                                  kernel_.mul(row, lanes()));
+    const ExprId at =
+        kernel_.add(kernel_.mul(c, window_.k_h * window_.k_w), kernel_.mul(row, lanes()));
     return kernel_.fma(x, kernel_.load(packed_, at, lanes()), sum);
   }
   ExprId finish(ExprId sum, const Tile&, int64_t, ExprId) override { return sum; }
@@ -262,14 +260,22 @@ bool matches_conv_depthwise(const Task& task) {
          node.as<ir::ConvAttrs>().groups == w.type.shape[0] &&
          task.type(node.inputs[0]).shape[1] == w.type.shape[0] && w.type.elements() > 0;
 }
-bool matches_pool(const Task& task) { return task.has_root(Op::kPool) && is_windowed_f32(task); }
+bool matches_pool(const Task& task) {
+  return task.has_root(Op::kPool) && is_windowed_f32(task);
+}
 
-std::vector<Knobs> knobs_conv_depthwise(const Task& task) { return channel_knobs(task); }
-std::vector<Knobs> knobs_pool(const Task& task) { return channel_knobs(task); }
+std::vector<Knobs> knobs_conv_depthwise(const Task& task) {
+  return channel_knobs(task);
+}
+std::vector<Knobs> knobs_pool(const Task& task) {
+  return channel_knobs(task);
+}
 
 LoweredKernel emit_conv_depthwise(const Task& task, const Knobs& knobs) {
   return Depthwise(task, knobs).emit();
 }
-LoweredKernel emit_pool(const Task& task, const Knobs& knobs) { return Pool(task, knobs).emit(); }
+LoweredKernel emit_pool(const Task& task, const Knobs& knobs) {
+  return Pool(task, knobs).emit();
+}
 
 }  // namespace camshaft::lower

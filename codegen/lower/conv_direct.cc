@@ -32,7 +32,7 @@ struct Conv {
   int64_t out_channels;  // of a group
   int64_t in_block;      // channels that lie together in the input
   int64_t lanes;
-  int64_t vectors;       // of output channels in a group
+  int64_t vectors;  // of output channels in a group
 
   int64_t taps() const { return in_channels * window.k_h * window.k_w; }
 };
@@ -57,8 +57,8 @@ Conv make_conv(const Task& task, int32_t lanes) {
   const ir::Shape& w = task.type(conv.w).shape;
   conv.rank = x.size();
   const ir::Shape spatial(w.begin() + 2, w.end());
-  conv.window = make_window(x, node.type.shape, spatial, attrs.strides, attrs.dilations,
-                            attrs.pads_begin);
+  conv.window =
+      make_window(x, node.type.shape, spatial, attrs.strides, attrs.dilations, attrs.pads_begin);
   conv.window.flat = conv.window.is_pointwise();
   conv.window.strip = std::min(kStripPixels, conv.window.out_h * conv.window.out_w);
   conv.groups = attrs.groups;
@@ -86,8 +86,7 @@ struct Packing {
 
 std::vector<std::byte> pack_weights(const Conv& conv, const float* w, int64_t set_vectors) {
   const Window& window = conv.window;
-  std::vector<float> packed(
-      static_cast<size_t>(conv.groups * Packing{conv}.group_size()), 0.0f);
+  std::vector<float> packed(static_cast<size_t>(conv.groups * Packing{conv}.group_size()), 0.0f);
   size_t at = 0;
   for (int64_t g = 0; g < conv.groups; ++g) {
     for (int64_t first = 0; first < conv.vectors; first += set_vectors) {
@@ -122,8 +121,7 @@ class Emitter {
         evaluator_(kernel_, task, frame_.arrays) {
     packed_ = frame_.add_constant("w", DType::kFloat32,
                                   pack_weights(conv_, weights_of(task, conv_.w), knobs.vectors));
-    acc_ = kernel_.add_local("acc", DType::kFloat32,
-                             knobs.pixels * knobs.vectors * knobs.lanes);
+    acc_ = kernel_.add_local("acc", DType::kFloat32, knobs.pixels * knobs.vectors * knobs.lanes);
   }
 
   LoweredKernel emit() {
@@ -161,8 +159,8 @@ class Emitter {
     if (sets == 1) return row_body(kernel_.int_const(0), row, rest);
     const ExprId last = kernel_.int_const(sets - 1);
     std::vector<Stmt> body;
-    body.push_back(ir::make_if(kernel_.binary(KOp::kLt, set, last),
-                               row_body(set, row, knobs_.vectors)));
+    body.push_back(
+        ir::make_if(kernel_.binary(KOp::kLt, set, last), row_body(set, row, knobs_.vectors)));
     body.push_back(ir::make_if(kernel_.binary(KOp::kEq, set, last),
                                row_body(kernel_.int_const(sets - 1), row, rest)));
     return body;
@@ -223,9 +221,8 @@ class Emitter {
       std::vector<Stmt> inside;
       for (int64_t u = 0; u < unroll; ++u) {
         const ExprId channel = kernel_.add(kernel_.mul(step, unroll), u);
-        const ExprId at = kernel_.mul(
-            kernel_.add(kernel_.mul(place.taps, conv_.in_block), channel),
-            acc.vectors() * conv_.lanes);
+        const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(place.taps, conv_.in_block), channel),
+                                      acc.vectors() * conv_.lanes);
         const ExprId c = kernel_.add(kernel_.mul(place.block, conv_.in_block), channel);
         append(inside, step_body(acc, tile, kernel_.add(place.weights, at), c, place));
       }
@@ -268,14 +265,14 @@ class Emitter {
       const int64_t first = (set_number * knobs_.vectors + vector) * conv_.lanes;
       return std::min(conv_.lanes, conv_.out_channels - first);
     };
-    return store_tile(frame_, evaluator_, acc, used_lanes,
-                      [&](int64_t pixel, int64_t vector, ExprId lane) {
-      const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
-      const ExprId in_group = kernel_.add(kernel_.mul(number, conv_.lanes), lane);
-      const ExprId c = kernel_.add(kernel_.mul(group_, conv_.out_channels), in_group);
-      return output_index(kernel_, conv_.window, conv_.rank, n_, c, row,
-                          kernel_.add(tile.first, pixel));
-    });
+    return store_tile(
+        frame_, evaluator_, acc, used_lanes, [&](int64_t pixel, int64_t vector, ExprId lane) {
+          const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
+          const ExprId in_group = kernel_.add(kernel_.mul(number, conv_.lanes), lane);
+          const ExprId c = kernel_.add(kernel_.mul(group_, conv_.out_channels), in_group);
+          return output_index(kernel_, conv_.window, conv_.rank, n_, c, row,
+                              kernel_.add(tile.first, pixel));
+        });
   }
 
   const Task& task_;

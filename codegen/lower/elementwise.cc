@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Strategy `elementwise`: regions without a structured root. Loops follow the output's memory order;
-// neighbouring axes that every access walks as one are merged, so that a plain chain of additions is
-// one flat vector loop whatever its shape.
+// Strategy `elementwise`: regions without a structured root. Loops follow the output's memory
+// order; neighbouring axes that every access walks as one are merged, so that a plain chain of
+// additions is one flat vector loop whatever its shape.
 #include "codegen/lower/strategy_list.h"
 
 #include <algorithm>
@@ -16,8 +16,9 @@ using ir::KOp;
 using ir::LoopKind;
 using ir::VarId;
 
-constexpr int64_t kChunk = 2048;       // elements of a long innermost axis that one iteration does
-constexpr int64_t kEnoughThreads = 64; // iterations of the thread loop beyond which axes stay serial
+constexpr int64_t kChunk = 2048;  // elements of a long innermost axis that one iteration does
+constexpr int64_t kEnoughThreads =
+    64;  // iterations of the thread loop beyond which axes stay serial
 
 // One loop nest: store `value` at `offset` for all values of the variables, outermost first.
 struct Nest {
@@ -193,7 +194,8 @@ Nest whole_output(Frame& frame, Evaluator& evaluator) {
   const NodeId output = frame.task.region.output;
   const ir::TensorType& type = frame.task.type(output);
   Index index;
-  Nest nest = make_axes(frame.kernel(), type.shape, frame.task.schedule.buffer(output).layout, index);
+  Nest nest =
+      make_axes(frame.kernel(), type.shape, frame.task.schedule.buffer(output).layout, index);
   const Stmt store = evaluator.store_output(frame.output, index, evaluator.value(output, index));
   nest.offset = store.index;
   nest.value = store.value;
@@ -223,14 +225,15 @@ bool splits_into_pieces(const Task& task) {
   if (node.op != ir::Op::kConcat) return false;
   const int64_t block = task.schedule.buffer(task.region.output).layout.channel_block;
   if (block == 1 || node.as<ir::ConcatAttrs>().axis != 1) return true;
-  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId piece) {
-    return task.type(piece).shape[1] % block == 0;
-  });
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](NodeId piece) { return task.type(piece).shape[1] % block == 0; });
 }
 
 }  // namespace
 
-bool matches_elementwise(const Task& task) { return task.region.root == ir::kNoNode; }
+bool matches_elementwise(const Task& task) {
+  return task.region.root == ir::kNoNode;
+}
 
 std::vector<Knobs> knobs_elementwise(const Task& task) {
   Knobs knobs;
@@ -270,12 +273,12 @@ LoweredKernel emit_elementwise(const Task& task, const Knobs& knobs) {
     int64_t begin = 0;
     for (const auto& [extent, part] : parts) {
       const ir::VarId at = kernel.add_loop_var("p", 0, extent - 1);
-      const ExprId here = kernel.binary(
-          KOp::kAnd, kernel.binary(KOp::kLe, kernel.int_const(begin), t),
-          kernel.binary(KOp::kLt, t, kernel.int_const(begin + extent)));
+      const ExprId here =
+          kernel.binary(KOp::kAnd, kernel.binary(KOp::kLe, kernel.int_const(begin), t),
+                        kernel.binary(KOp::kLt, t, kernel.int_const(begin + extent)));
       const ExprId first = kernel.add(t, -begin);
-      std::vector<Stmt> once = {ir::make_for(at, first, kernel.add(first, 1), LoopKind::kSerial,
-                                             part(kernel.var(at)))};
+      std::vector<Stmt> once = {
+          ir::make_for(at, first, kernel.add(first, 1), LoopKind::kSerial, part(kernel.var(at)))};
       body.push_back(ir::make_if(here, std::move(once)));
       begin += extent;
     }

@@ -64,8 +64,7 @@ ExprId Evaluator::evaluate(NodeId id, const Index& index) {
 
 ExprId Evaluator::load_leaf(NodeId id, const Index& index) {
   const ir::TensorType& type = task_.type(id);
-  const ExprId offset =
-      layout_offset(kernel_, type.shape, task_.schedule.buffer(id).layout, index);
+  const ExprId offset = layout_offset(kernel_, type.shape, task_.schedule.buffer(id).layout, index);
   return kernel_.cast(kernel_.load(arrays_.at(id), offset), compute_dtype(type.dtype));
 }
 
@@ -80,24 +79,33 @@ ExprId Evaluator::evaluate_unary(const ir::Node& node, ExprId a) {
       if (base::is_unsigned_int(type.dtype)) return a;
       return kernel_.select(kernel_.binary(KOp::kLt, a, kernel_.splat(0, type)),
                             kernel_.sub(kernel_.splat(0, type), a), a);
-    case Op::kExp: return kernel_.unary(KOp::kExp, a);
-    case Op::kLog: return kernel_.unary(KOp::kLog, a);
-    case Op::kSqrt: return kernel_.unary(KOp::kSqrt, a);
-    case Op::kSin: return kernel_.unary(KOp::kSin, a);
-    case Op::kCos: return kernel_.unary(KOp::kCos, a);
-    case Op::kTanh: return kernel_.unary(KOp::kTanh, a);
-    case Op::kErf: return kernel_.unary(KOp::kErf, a);
-    case Op::kFloor: return kernel_.unary(KOp::kFloor, a);
-    case Op::kCeil: return kernel_.unary(KOp::kCeil, a);
-    case Op::kRound: return kernel_.unary(KOp::kRound, a);
+    case Op::kExp:
+      return kernel_.unary(KOp::kExp, a);
+    case Op::kLog:
+      return kernel_.unary(KOp::kLog, a);
+    case Op::kSqrt:
+      return kernel_.unary(KOp::kSqrt, a);
+    case Op::kSin:
+      return kernel_.unary(KOp::kSin, a);
+    case Op::kCos:
+      return kernel_.unary(KOp::kCos, a);
+    case Op::kTanh:
+      return kernel_.unary(KOp::kTanh, a);
+    case Op::kErf:
+      return kernel_.unary(KOp::kErf, a);
+    case Op::kFloor:
+      return kernel_.unary(KOp::kFloor, a);
+    case Op::kCeil:
+      return kernel_.unary(KOp::kCeil, a);
+    case Op::kRound:
+      return kernel_.unary(KOp::kRound, a);
     case Op::kSigmoid: {
       const ExprId one = kernel_.splat(1, type);
       const ExprId e = kernel_.unary(KOp::kExp, kernel_.unary(KOp::kNeg, a));
       return kernel_.binary(KOp::kDiv, one, kernel_.add(one, e));
     }
     case Op::kNot:
-      return kernel_.binary(KOp::kXor, a,
-                            kernel_.splat(type.dtype == DType::kBool ? 1 : -1, type));
+      return kernel_.binary(KOp::kXor, a, kernel_.splat(type.dtype == DType::kBool ? 1 : -1, type));
     case Op::kIsNan:
       return kernel_.binary(KOp::kXor, kernel_.binary(KOp::kEq, a, a),
                             kernel_.splat(1, {DType::kBool, type.lanes}));
@@ -117,8 +125,8 @@ ExprId Evaluator::evaluate_unary(const ir::Node& node, ExprId a) {
   }
 }
 
-// Max or Min with the graph's rule that NaN wins, from kMax and kMin, which give their second operand
-// if either is NaN.
+// Max or Min with the graph's rule that NaN wins, from kMax and kMin, which give their second
+// operand if either is NaN.
 ExprId Evaluator::extreme(KOp op, const ir::Node& node, ExprId a, ExprId b) {
   if (!base::is_float(kernel_.expr(a).type.dtype)) return kernel_.binary(op, a, b);
   const auto is_number = [&](NodeId id) {
@@ -141,25 +149,38 @@ ExprId Evaluator::evaluate_binary(const ir::Node& node, ExprId a, ExprId b) {
     return kernel_.select(by_zero, zero, kernel_.binary(op, a, divisor));
   };
   switch (node.op) {
-    case Op::kAdd: return kernel_.add(a, b);
-    case Op::kSub: return kernel_.sub(a, b);
-    case Op::kMul: return kernel_.mul(a, b);
-    case Op::kDiv: return guarded(KOp::kDiv);
-    case Op::kRem: return guarded(KOp::kRem);
+    case Op::kAdd:
+      return kernel_.add(a, b);
+    case Op::kSub:
+      return kernel_.sub(a, b);
+    case Op::kMul:
+      return kernel_.mul(a, b);
+    case Op::kDiv:
+      return guarded(KOp::kDiv);
+    case Op::kRem:
+      return guarded(KOp::kRem);
     case Op::kPow: {
       if (is_float) return kernel_.binary(KOp::kPow, a, b);
       const ExprId power = kernel_.binary(KOp::kPow, kernel_.cast(a, DType::kFloat64),
                                           kernel_.cast(b, DType::kFloat64));
       return kernel_.cast(kernel_.unary(KOp::kRound, power), type.dtype);
     }
-    case Op::kMin: return extreme(KOp::kMin, node, a, b);
-    case Op::kMax: return extreme(KOp::kMax, node, a, b);
-    case Op::kEqual: return kernel_.binary(KOp::kEq, a, b);
-    case Op::kLess: return kernel_.binary(KOp::kLt, a, b);
-    case Op::kLessEqual: return kernel_.binary(KOp::kLe, a, b);
-    case Op::kAnd: return kernel_.binary(KOp::kAnd, a, b);
-    case Op::kOr: return kernel_.binary(KOp::kOr, a, b);
-    case Op::kXor: return kernel_.binary(KOp::kXor, a, b);
+    case Op::kMin:
+      return extreme(KOp::kMin, node, a, b);
+    case Op::kMax:
+      return extreme(KOp::kMax, node, a, b);
+    case Op::kEqual:
+      return kernel_.binary(KOp::kEq, a, b);
+    case Op::kLess:
+      return kernel_.binary(KOp::kLt, a, b);
+    case Op::kLessEqual:
+      return kernel_.binary(KOp::kLe, a, b);
+    case Op::kAnd:
+      return kernel_.binary(KOp::kAnd, a, b);
+    case Op::kOr:
+      return kernel_.binary(KOp::kOr, a, b);
+    case Op::kXor:
+      return kernel_.binary(KOp::kXor, a, b);
     default:
       CAMSHAFT_CHECK(false && "not a binary op");
       return a;
@@ -232,8 +253,8 @@ ExprId Evaluator::evaluate_pad(const ir::Node& node, const Index& index) {
         const int64_t period = std::max<int64_t>(2 * (extent - 1), 1);
         const int64_t turns = (pad.before[axis] + period - 1) / period * period;
         const ExprId phase = kernel_.mod(kernel_.add(at, turns), period);
-        source[axis] = kernel_.binary(KOp::kMin, phase,
-                                      kernel_.sub(kernel_.int_const(period), phase));
+        source[axis] =
+            kernel_.binary(KOp::kMin, phase, kernel_.sub(kernel_.int_const(period), phase));
         source[axis] = clamp(source[axis], extent);
         break;
       }
@@ -264,8 +285,7 @@ ExprId Evaluator::evaluate_concat(const ir::Node& node, const Index& index) {
     if (result == ir::kNoExpr) {
       result = piece;
     } else {
-      const ExprId here =
-          kernel_.binary(KOp::kLt, index[axis], kernel_.int_const(begin + extent));
+      const ExprId here = kernel_.binary(KOp::kLt, index[axis], kernel_.int_const(begin + extent));
       result = kernel_.select(here, piece, result);
     }
   }

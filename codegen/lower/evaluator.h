@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The evaluator: the expression for one element of any node of a region. It pulls: elementwise nodes
-// become arithmetic, movement nodes become index arithmetic, leaves become loads. Strategies bind
-// what they computed themselves (an accumulator, a row's maximum) and ask for the region's output.
+// The evaluator: the expression for one element of any node of a region. It pulls: elementwise
+// nodes become arithmetic, movement nodes become index arithmetic, leaves become loads. Strategies
+// bind what they computed themselves (an accumulator, a row's maximum) and ask for the region's
+// output.
 #pragma once
 
 #include <functional>

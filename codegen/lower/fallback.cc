@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Strategy `fallback`: any region, one output element after the other, scalar. It reads every operand
-// through the evaluator, so no shape, layout, dtype or constant is too odd for it.
+// Strategy `fallback`: any region, one output element after the other, scalar. It reads every
+// operand through the evaluator, so no shape, layout, dtype or constant is too odd for it.
 #include <algorithm>
 
 #include "codegen/lower/frame.h"
@@ -60,10 +60,14 @@ class Emitter {
 
   std::vector<Stmt> accumulate(const Index& index) {
     switch (task_.node(root_).op) {
-      case Op::kConv: return conv(index);
-      case Op::kPool: return pool(index);
-      case Op::kMatMul: return matmul(index);
-      case Op::kArgReduce: return arg_reduce(index);
+      case Op::kConv:
+        return conv(index);
+      case Op::kPool:
+        return pool(index);
+      case Op::kMatMul:
+        return matmul(index);
+      case Op::kArgReduce:
+        return arg_reduce(index);
       default:
         CAMSHAFT_CHECK(false && "fallback has no rule for this root");
         return {};
@@ -92,21 +96,21 @@ class Emitter {
     std::vector<Stmt> body = {set_acc(constant(0))};
     const bool empty = task_.type(node.inputs[0]).elements() == 0;
     append(body, loop_nest(kernel_, {w.begin() + 1, w.end()}, [&](const Index& tap) {
-      Index at_w = {index[1]};
-      at_w.insert(at_w.end(), tap.begin(), tap.end());
-      Index at_x = {index[0], kernel_.add(kernel_.mul(group, w[1]), tap[0])};
-      ExprId inside = kernel_.int_const(1, DType::kBool);
-      for (size_t s = 0; s + 2 < x.size(); ++s) {
-        const ExprId at = tap_position(index[s + 2], tap[s + 1], attrs.strides[s],
-                                       attrs.dilations[s], attrs.pads_begin[s]);
-        inside = kernel_.binary(KOp::kAnd, inside, in_range(at, 0, x[s + 2]));
-        at_x.push_back(clamp(at, x[s + 2]));
-      }
-      if (empty) return std::vector<Stmt>{};
-      const ExprId product = kernel_.mul(operand(0, at_x), operand(1, at_w));
-      return std::vector<Stmt>{
-          set_acc(kernel_.add(acc(), kernel_.select(inside, product, constant(0))))};
-    }));
+             Index at_w = {index[1]};
+             at_w.insert(at_w.end(), tap.begin(), tap.end());
+             Index at_x = {index[0], kernel_.add(kernel_.mul(group, w[1]), tap[0])};
+             ExprId inside = kernel_.int_const(1, DType::kBool);
+             for (size_t s = 0; s + 2 < x.size(); ++s) {
+               const ExprId at = tap_position(index[s + 2], tap[s + 1], attrs.strides[s],
+                                              attrs.dilations[s], attrs.pads_begin[s]);
+               inside = kernel_.binary(KOp::kAnd, inside, in_range(at, 0, x[s + 2]));
+               at_x.push_back(clamp(at, x[s + 2]));
+             }
+             if (empty) return std::vector<Stmt>{};
+             const ExprId product = kernel_.mul(operand(0, at_x), operand(1, at_w));
+             return std::vector<Stmt>{
+                 set_acc(kernel_.add(acc(), kernel_.select(inside, product, constant(0))))};
+           }));
     return body;
   }
 
@@ -120,26 +124,27 @@ class Emitter {
     std::vector<Stmt> body = {set_acc(reduce_identity(kernel_, kind, {dtype_, 1})),
                               ir::make_store(count_, zero(), constant(0))};
     append(body, loop_nest(kernel_, attrs.kernel, [&](const Index& tap) {
-      Index at_x = {index[0], index[1]};
-      ExprId inside = kernel_.int_const(1, DType::kBool);
-      ExprId counts = inside;
-      for (size_t s = 0; s < attrs.kernel.size(); ++s) {
-        const int64_t extent = x[s + 2];
-        const ExprId at = tap_position(index[s + 2], tap[s], attrs.strides[s], attrs.dilations[s],
-                                       attrs.pads_begin[s]);
-        inside = kernel_.binary(KOp::kAnd, inside, in_range(at, 0, extent));
-        counts = kernel_.binary(KOp::kAnd, counts,
-                                in_range(at, -attrs.pads_begin[s], extent + attrs.pads_end[s]));
-        at_x.push_back(clamp(at, extent));
-      }
-      const ExprId value = reduce_combine(kernel_, kind, operand(0, at_x), acc());
-      const ExprId counted = attrs.count_include_pad ? counts : inside;
-      return std::vector<Stmt>{
-          set_acc(kernel_.select(inside, value, acc())),
-          ir::make_store(count_, zero(),
-                         kernel_.add(kernel_.load(count_, zero()),
-                                     kernel_.select(counted, constant(1), constant(0))))};
-    }));
+             Index at_x = {index[0], index[1]};
+             ExprId inside = kernel_.int_const(1, DType::kBool);
+             ExprId counts = inside;
+             for (size_t s = 0; s < attrs.kernel.size(); ++s) {
+               const int64_t extent = x[s + 2];
+               const ExprId at = tap_position(index[s + 2], tap[s], attrs.strides[s],
+                                              attrs.dilations[s], attrs.pads_begin[s]);
+               inside = kernel_.binary(KOp::kAnd, inside, in_range(at, 0, extent));
+               counts =
+                   kernel_.binary(KOp::kAnd, counts,
+                                  in_range(at, -attrs.pads_begin[s], extent + attrs.pads_end[s]));
+               at_x.push_back(clamp(at, extent));
+             }
+             const ExprId value = reduce_combine(kernel_, kind, operand(0, at_x), acc());
+             const ExprId counted = attrs.count_include_pad ? counts : inside;
+             return std::vector<Stmt>{
+                 set_acc(kernel_.select(inside, value, acc())),
+                 ir::make_store(count_, zero(),
+                                kernel_.add(kernel_.load(count_, zero()),
+                                            kernel_.select(counted, constant(1), constant(0))))};
+           }));
     if (!is_max) {
       body.push_back(set_acc(kernel_.binary(KOp::kDiv, acc(), kernel_.load(count_, zero()))));
     }
@@ -150,13 +155,13 @@ class Emitter {
     const ir::Shape& a = task_.type(task_.node(root_).inputs[0]).shape;
     std::vector<Stmt> body = {set_acc(constant(0))};
     append(body, loop(kernel_, "k", a.back(), LoopKind::kSerial, [&](ExprId k) {
-      Index left = index;
-      Index right = index;
-      left[left.size() - 1] = k;
-      right[right.size() - 2] = k;
-      const ExprId product = kernel_.mul(operand(0, left), operand(1, right));
-      return std::vector<Stmt>{set_acc(kernel_.add(acc(), product))};
-    }));
+             Index left = index;
+             Index right = index;
+             left[left.size() - 1] = k;
+             right[right.size() - 2] = k;
+             const ExprId product = kernel_.mul(operand(0, left), operand(1, right));
+             return std::vector<Stmt>{set_acc(kernel_.add(acc(), product))};
+           }));
     return body;
   }
 
@@ -173,24 +178,27 @@ class Emitter {
     };
     std::vector<Stmt> body = {ir::make_store(best_, zero(), element(zero())),
                               set_acc(kernel_.int_const(0))};
-    append(body, loop(kernel_, "k", task_.type(node.inputs[0]).shape[axis], LoopKind::kSerial,
-                      [&](ExprId k) {
-      const ExprId best = kernel_.load(best_, zero());
-      const ExprId x = element(k);
-      const bool is_max = attrs.kind == ir::ReduceKind::kMax;
-      const KOp op = attrs.select_last ? KOp::kLe : KOp::kLt;
-      ExprId better = is_max ? kernel_.binary(op, best, x) : kernel_.binary(op, x, best);
-      if (base::is_float(dtype)) {
-        // The first NaN wins: it is better than any number, and nothing is better than it.
-        const ExprId best_is_number = kernel_.binary(KOp::kEq, best, best);
-        const ExprId x_is_number = kernel_.binary(KOp::kEq, x, x);
-        better = kernel_.binary(
-            KOp::kAnd, best_is_number,
-            kernel_.select(x_is_number, better, kernel_.int_const(1, DType::kBool)));
-      }
-      return std::vector<Stmt>{ir::make_if(
-          better, {ir::make_store(best_, zero(), x), set_acc(k)})};
-    }));
+    append(body,
+           loop(kernel_, "k", task_.type(node.inputs[0]).shape[axis], LoopKind::kSerial,
+                [&](ExprId k) {
+                  const ExprId best = kernel_.load(best_, zero());
+                  const ExprId x = element(k);
+                  const bool is_max = attrs.kind == ir::ReduceKind::kMax;
+                  const KOp op = attrs.select_last ? KOp::kLe : KOp::kLt;
+                  ExprId better =
+                      is_max ? kernel_.binary(op, best, x) : kernel_.binary(op, x, best);
+                  if (base::is_float(dtype)) {
+                    // The first NaN wins: it is better than any number, and nothing is better than
+                    // it.
+                    const ExprId best_is_number = kernel_.binary(KOp::kEq, best, best);
+                    const ExprId x_is_number = kernel_.binary(KOp::kEq, x, x);
+                    better = kernel_.binary(
+                        KOp::kAnd, best_is_number,
+                        kernel_.select(x_is_number, better, kernel_.int_const(1, DType::kBool)));
+                  }
+                  return std::vector<Stmt>{
+                      ir::make_if(better, {ir::make_store(best_, zero(), x), set_acc(k)})};
+                }));
     return body;
   }
 
@@ -207,14 +215,15 @@ class Emitter {
       Index index = delinearize(kernel_, rows, t);
       std::vector<Stmt> body = {set_acc(reduce_identity(kernel_, attrs.kind, {dtype_, 1}))};
       append(body, loop(kernel_, "k", extent, LoopKind::kSerial, [&](ExprId k) {
-        index[axis] = attrs.reverse ? kernel_.sub(kernel_.int_const(extent - 1), k) : k;
-        const Stmt add = set_acc(reduce_combine(kernel_, attrs.kind, operand(0, index), acc()));
-        std::vector<Stmt> inside;
-        if (!attrs.exclusive) inside.push_back(add);
-        append(inside, store(index));
-        if (attrs.exclusive) inside.push_back(add);
-        return inside;
-      }));
+               index[axis] = attrs.reverse ? kernel_.sub(kernel_.int_const(extent - 1), k) : k;
+               const Stmt add =
+                   set_acc(reduce_combine(kernel_, attrs.kind, operand(0, index), acc()));
+               std::vector<Stmt> inside;
+               if (!attrs.exclusive) inside.push_back(add);
+               append(inside, store(index));
+               if (attrs.exclusive) inside.push_back(add);
+               return inside;
+             }));
       return body;
     });
   }

@@ -28,8 +28,7 @@ Frame::Frame(const Task& region_task, const char* strategy, const Knobs& knobs,
 }
 
 ir::ArrayId Frame::add_constant(std::string_view name, DType dtype, std::vector<std::byte> bytes) {
-  const int64_t elements =
-      static_cast<int64_t>(bytes.size()) / base::dtype_size_bytes(dtype);
+  const int64_t elements = static_cast<int64_t>(bytes.size()) / base::dtype_size_bytes(dtype);
   lowered.arguments.push_back({ir::kNoNode, std::move(bytes), false});
   return kernel().add_param(name, dtype, elements, false);
 }
@@ -40,8 +39,8 @@ std::vector<Stmt> loop(Kernel& kernel, const char* name, int64_t extent, ir::Loo
   if (extent == 1) return body(kernel.int_const(0));
   const ir::VarId var = kernel.add_loop_var(name, 0, extent - 1);
   std::vector<Stmt> inside = body(kernel.var(var));
-  return {ir::make_for(var, kernel.int_const(0), kernel.int_const(extent), kind,
-                       std::move(inside))};
+  return {
+      ir::make_for(var, kernel.int_const(0), kernel.int_const(extent), kind, std::move(inside))};
 }
 
 std::vector<Stmt> loop_between(Kernel& kernel, const char* name, ExprId begin, ExprId end,
@@ -113,6 +112,8 @@ ExprId reduce_combine(Kernel& kernel, ir::ReduceKind kind, ExprId a, ExprId b) {
   }
 }
 
-DType accumulator_dtype(DType dtype) { return compute_dtype(dtype); }
+DType accumulator_dtype(DType dtype) {
+  return compute_dtype(dtype);
+}
 
 }  // namespace camshaft::lower

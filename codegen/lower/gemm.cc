@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Strategy `gemm`: matrix products [M, K] x [K, N] of f32. A constant right side that all batches share
-// is packed at compile time as [vectors of columns][K][vector][lane], and then batches are just more
-// rows. Any other right side is packed by the kernel into a panel on the stack, once for all rows, so
-// that it may be transposed, sliced or of any width. Rows = 1 is a matrix-vector product: the tile is
-// then one row of many vectors and streams the weights.
+// Strategy `gemm`: matrix products [M, K] x [K, N] of f32. A constant right side that all batches
+// share is packed at compile time as [vectors of columns][K][vector][lane], and then batches are
+// just more rows. Any other right side is packed by the kernel into a panel on the stack, once for
+// all rows, so that it may be transposed, sliced or of any width. Rows = 1 is a matrix-vector
+// product: the tile is then one row of many vectors and streams the weights.
 #include <algorithm>
 #include <cstring>
 
@@ -118,17 +118,16 @@ class Emitter {
     if (product_.shared != nullptr) {
       panel_ = frame_.add_constant("b", DType::kFloat32, pack_columns(product_, knobs.vectors));
     } else {
-      panel_ = kernel_.add_local("b", DType::kFloat32,
-                                 product_.inner * knobs.vectors * knobs.lanes);
+      panel_ =
+          kernel_.add_local("b", DType::kFloat32, product_.inner * knobs.vectors * knobs.lanes);
     }
-    acc_ = kernel_.add_local("acc", DType::kFloat32,
-                             knobs.pixels * knobs.vectors * knobs.lanes);
+    acc_ = kernel_.add_local("acc", DType::kFloat32, knobs.pixels * knobs.vectors * knobs.lanes);
   }
 
   LoweredKernel emit() {
     const int64_t sets = (product_.vectors + knobs_.vectors - 1) / knobs_.vectors;
-    // A shared right side costs nothing to reuse, so rows are split too; a panel packed by the kernel
-    // serves all rows.
+    // A shared right side costs nothing to reuse, so rows are split too; a panel packed by the
+    // kernel serves all rows.
     strip_ = product_.shared != nullptr ? std::min(product_.rows, strip_rows()) : product_.rows;
     const int64_t strips = (product_.rows + strip_ - 1) / strip_;
     set_thread_loop(kernel_, product_.batches * sets * strips, [&](ExprId t) {
@@ -192,10 +191,10 @@ class Emitter {
       return body;
     }
     const ExprId last = kernel_.int_const(strips - 1);
-    body.push_back(ir::make_if(kernel_.binary(KOp::kLt, strip, last),
-                               tiles(set, vectors, first, strip_)));
-    body.push_back(ir::make_if(kernel_.binary(KOp::kEq, strip, last),
-                               tiles(set, vectors, first, rest)));
+    body.push_back(
+        ir::make_if(kernel_.binary(KOp::kLt, strip, last), tiles(set, vectors, first, strip_)));
+    body.push_back(
+        ir::make_if(kernel_.binary(KOp::kEq, strip, last), tiles(set, vectors, first, rest)));
     return body;
   }
 
@@ -211,7 +210,8 @@ class Emitter {
       return loop(kernel_, "n", count, LoopKind::kVector, [&](ExprId lane) -> std::vector<Stmt> {
         const ExprId in_panel = kernel_.add(lane, from);
         const ExprId n = kernel_.add(kernel_.mul(set, knobs_.vectors * product_.lanes), in_panel);
-        const ExprId value = zero ? kernel_.float_const(0) : evaluator_.value(product_.b, index(k, n));
+        const ExprId value =
+            zero ? kernel_.float_const(0) : evaluator_.value(product_.b, index(k, n));
         return {ir::make_store(panel_, kernel_.add(kernel_.mul(k, width), in_panel), value)};
       });
     };
@@ -232,11 +232,10 @@ class Emitter {
   // The same where rows run through all batches.
   Index row_index(ExprId row, ExprId column) {
     if (product_.shared == nullptr) return index(row, column);
-    Index result = delinearize(kernel_, product_.batch_shape,
-                               kernel_.div(row, product_.rows_per_batch));
-    result.push_back(product_.rows == product_.rows_per_batch
-                         ? row
-                         : kernel_.mod(row, product_.rows_per_batch));
+    Index result =
+        delinearize(kernel_, product_.batch_shape, kernel_.div(row, product_.rows_per_batch));
+    result.push_back(
+        product_.rows == product_.rows_per_batch ? row : kernel_.mod(row, product_.rows_per_batch));
     result.push_back(column);
     return result;
   }
@@ -245,8 +244,9 @@ class Emitter {
     std::vector<Stmt> body;
     const int64_t full = rows / knobs_.pixels;
     append(body, loop(kernel_, "tile", full, LoopKind::kSerial, [&](ExprId at) {
-      return tile(set, vectors, kernel_.add(first, kernel_.mul(at, knobs_.pixels)), knobs_.pixels);
-    }));
+             return tile(set, vectors, kernel_.add(first, kernel_.mul(at, knobs_.pixels)),
+                         knobs_.pixels);
+           }));
     const int64_t rest = rows % knobs_.pixels;
     if (rest > 0) {
       append(body, tile(set, vectors, kernel_.add(first, full * knobs_.pixels), rest));
@@ -260,16 +260,17 @@ class Emitter {
     const int64_t unroll = knobs_.unroll;
     const int64_t full = product_.inner / unroll;
     append(body, loop(kernel_, "k", full, LoopKind::kSerial, [&](ExprId step) {
-      std::vector<Stmt> inside;
-      for (int64_t u = 0; u < unroll; ++u) {
-        append(inside, step_body(acc, set, first, kernel_.add(kernel_.mul(step, unroll), u)));
-      }
-      return inside;
-    }));
-    append(body, loop(kernel_, "k", product_.inner - full * unroll, LoopKind::kSerial,
-                      [&](ExprId k) {
-      return step_body(acc, set, first, kernel_.add(k, full * unroll));
-    }));
+             std::vector<Stmt> inside;
+             for (int64_t u = 0; u < unroll; ++u) {
+               append(inside,
+                      step_body(acc, set, first, kernel_.add(kernel_.mul(step, unroll), u)));
+             }
+             return inside;
+           }));
+    append(body,
+           loop(kernel_, "k", product_.inner - full * unroll, LoopKind::kSerial, [&](ExprId k) {
+             return step_body(acc, set, first, kernel_.add(k, full * unroll));
+           }));
     append(body, store(acc, set, first));
     return body;
   }
@@ -299,12 +300,12 @@ class Emitter {
       const int64_t column = (set_number * knobs_.vectors + vector) * product_.lanes;
       return std::min(product_.lanes, product_.columns - column);
     };
-    return store_tile(frame_, evaluator_, acc, used_lanes,
-                      [&](int64_t row, int64_t vector, ExprId lane) {
-      const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
-      const ExprId column = kernel_.add(kernel_.mul(number, product_.lanes), lane);
-      return row_index(kernel_.add(first, row), column);
-    });
+    return store_tile(
+        frame_, evaluator_, acc, used_lanes, [&](int64_t row, int64_t vector, ExprId lane) {
+          const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
+          const ExprId column = kernel_.add(kernel_.mul(number, product_.lanes), lane);
+          return row_index(kernel_.add(first, row), column);
+        });
   }
 
   Knobs knobs_;
@@ -342,6 +343,8 @@ std::vector<Knobs> knobs_gemm(const Task& task) {
   return ranked;
 }
 
-LoweredKernel emit_gemm(const Task& task, const Knobs& knobs) { return Emitter(task, knobs).emit(); }
+LoweredKernel emit_gemm(const Task& task, const Knobs& knobs) {
+  return Emitter(task, knobs).emit();
+}
 
 }  // namespace camshaft::lower

@@ -62,13 +62,13 @@ Index reshape_index(Kernel& kernel, const Shape& from, const Shape& to, const In
         break;  // an extent of 0: no element is ever asked for
       }
     }
-    const Shape to_group(to.begin() + static_cast<int64_t>(t0), to.begin() + static_cast<int64_t>(t));
+    const Shape to_group(to.begin() + static_cast<int64_t>(t0),
+                         to.begin() + static_cast<int64_t>(t));
     const Shape from_group(from.begin() + static_cast<int64_t>(f0),
                            from.begin() + static_cast<int64_t>(f));
     const Index part(index.begin() + static_cast<int64_t>(t0),
                      index.begin() + static_cast<int64_t>(t));
-    const Index mapped =
-        delinearize(kernel, from_group, linear_index(kernel, to_group, part));
+    const Index mapped = delinearize(kernel, from_group, linear_index(kernel, to_group, part));
     std::copy(mapped.begin(), mapped.end(), result.begin() + static_cast<int64_t>(f0));
   }
   return result;

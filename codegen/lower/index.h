@@ -21,13 +21,13 @@ ir::ExprId layout_offset(ir::Kernel& kernel, const ir::Shape& shape, schedule::L
 ir::ExprId linear_index(ir::Kernel& kernel, const ir::Shape& shape, const Index& index);
 Index delinearize(ir::Kernel& kernel, const ir::Shape& shape, ir::ExprId linear);
 
-// The index in a tensor of shape `from` of the element that is `index` in its reshape to `to`. Works
-// axis group by axis group, so that unchanged axes stay plain.
+// The index in a tensor of shape `from` of the element that is `index` in its reshape to `to`.
+// Works axis group by axis group, so that unchanged axes stay plain.
 Index reshape_index(ir::Kernel& kernel, const ir::Shape& from, const ir::Shape& to,
                     const Index& index);
 
-// An i64 expression as a sum: the coefficient of each listed variable if the expression is affine in
-// all of them. False if one of them occurs inside anything but a sum of products with constants.
+// An i64 expression as a sum: the coefficient of each listed variable if the expression is affine
+// in all of them. False if one of them occurs inside anything but a sum of products with constants.
 bool affine_coefficients(const ir::Kernel& kernel, ir::ExprId id,
                          const std::vector<ir::VarId>& vars, std::vector<int64_t>& coefficients);
 

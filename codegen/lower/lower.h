@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Lowering: a region of the schedule -> a kernel, by a strategy. A strategy is three functions in one
-// row of a table: whether it can do the region, its knobs (candidates, best guess first) and the
-// kernel that they give. `fallback` can do every region, so nothing is unsupported because a fast
-// strategy is missing.
+// Lowering: a region of the schedule -> a kernel, by a strategy. A strategy is three functions in
+// one row of a table: whether it can do the region, its knobs (candidates, best guess first) and
+// the kernel that they give. `fallback` can do every region, so nothing is unsupported because a
+// fast strategy is missing.
 #pragma once
 
 #include <cstddef>
@@ -37,13 +37,13 @@ std::string to_string(const Knobs& knobs);  // "6x2v8u8"
 
 // A parameter of a kernel: a value's buffer, or constant bytes made for this kernel.
 struct Argument {
-  NodeId value = ir::kNoNode;      // kNoNode: `constant` holds the bytes
-  std::vector<std::byte> constant; // packed weights; the memory it gets is 64-byte-aligned
+  NodeId value = ir::kNoNode;       // kNoNode: `constant` holds the bytes
+  std::vector<std::byte> constant;  // packed weights; the memory it gets is 64-byte-aligned
   bool written = false;
 };
 
 struct LoweredKernel {
-  Kernel kernel;  // not yet prepared (vectorised, unrolled)
+  Kernel kernel;                    // not yet prepared (vectorised, unrolled)
   std::vector<Argument> arguments;  // by parameter
   std::string strategy;
   Knobs knobs;
@@ -61,9 +61,7 @@ struct Task {
   bool has_root(ir::Op op) const {
     return region.root != ir::kNoNode && node(region.root).op == op;
   }
-  bool has_buffer(NodeId id) const {
-    return schedule.buffer_of[static_cast<size_t>(id)] >= 0;
-  }
+  bool has_buffer(NodeId id) const { return schedule.buffer_of[static_cast<size_t>(id)] >= 0; }
 };
 
 struct Strategy {
@@ -73,7 +71,8 @@ struct Strategy {
   LoweredKernel (*emit)(const Task& task, const Knobs& knobs);
 };
 
-// The table, in order of preference; the last row is fallback. `find_strategy` is null if there is none.
+// The table, in order of preference; the last row is fallback. `find_strategy` is null if there is
+// none.
 std::span<const Strategy> strategies();
 const Strategy* find_strategy(std::string_view name);
 
@@ -83,8 +82,8 @@ LoweredKernel lower_region(const Task& task);
 base::Result<LoweredKernel> lower_region_with(const Task& task, std::string_view strategy,
                                               const Knobs* knobs);
 
-// Arithmetic of the region (a multiply-add counts 2) and the bytes that it moves at least (each leaf
-// and the output once).
+// Arithmetic of the region (a multiply-add counts 2) and the bytes that it moves at least (each
+// leaf and the output once).
 int64_t region_flops(const Task& task);
 int64_t region_bytes(const Task& task);
 // "64x56x56 -> 64x56x56 k3x3 s1 g1", for people.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Strategy `reduce`: one or more reductions over the same axes of the same rows, with what comes
-// before, between and after them: softmax and layer norm are one kernel each. The kernel does a group
-// of rows at a time, in phases: one pass over the elements for each reduction, then one for the output.
-// Row mode (the axis that is innermost in memory is reduced): a group is one row, lanes run along it.
-// Column mode (it is kept): a group is neighbouring rows, one a lane.
+// before, between and after them: softmax and layer norm are one kernel each. The kernel does a
+// group of rows at a time, in phases: one pass over the elements for each reduction, then one for
+// the output. Row mode (the axis that is innermost in memory is reduced): a group is one row, lanes
+// run along it. Column mode (it is kept): a group is neighbouring rows, one a lane.
 #include <algorithm>
 #include <set>
 
@@ -17,13 +17,23 @@ using ir::KOp;
 using ir::LoopKind;
 using ir::Op;
 
-constexpr int64_t kScratchBytes = 64 << 10;  // on the stack, for values that are dear to compute twice
-constexpr int64_t kChains = 4;               // independent accumulators, to hide the latency of adding
+constexpr int64_t kScratchBytes = 64
+                                  << 10;  // on the stack, for values that are dear to compute twice
+constexpr int64_t kChains = 4;            // independent accumulators, to hide the latency of adding
 
 bool is_dear(Op op) {
   switch (op) {
-    case Op::kExp: case Op::kLog: case Op::kSqrt: case Op::kSin: case Op::kCos: case Op::kTanh:
-    case Op::kSigmoid: case Op::kErf: case Op::kPow: case Op::kDiv: case Op::kRem:
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kSqrt:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kPow:
+    case Op::kDiv:
+    case Op::kRem:
       return true;
     default:
       return false;
@@ -32,14 +42,14 @@ bool is_dear(Op op) {
 
 // Shapes and orders of the row program.
 struct Geometry {
-  ir::Shape full;                // of the reduced operand
-  std::vector<size_t> reduced;   // axes, in the order that elements of a row are visited
-  std::vector<size_t> kept;      // axes, ascending
+  ir::Shape full;               // of the reduced operand
+  std::vector<size_t> reduced;  // axes, in the order that elements of a row are visited
+  std::vector<size_t> kept;     // axes, ascending
   ir::Shape reduced_shape;
-  ir::Shape kept_shape;          // the vector axis counts groups
+  ir::Shape kept_shape;  // the vector axis counts groups
   bool columns = false;
-  size_t vector_axis = 0;        // columns: the kept axis that lanes run along
-  int64_t group = 1;             // rows in a group
+  size_t vector_axis = 0;  // columns: the kept axis that lanes run along
+  int64_t group = 1;       // rows in a group
   int64_t row_elements = 1;
 };
 
@@ -118,8 +128,8 @@ class RowProgram {
       results_[id] = kernel_.add_local("r", dtype_of(id), geometry_.group);
       accumulators_[id] = kernel_.add_local("acc", dtype_of(id), chains_ * width);
       if (keeps_operand(id)) {
-        scratch_[id] = kernel_.add_local("row", dtype_of(id),
-                                         geometry_.row_elements * geometry_.group);
+        scratch_[id] =
+            kernel_.add_local("row", dtype_of(id), geometry_.row_elements * geometry_.group);
       }
     }
   }
@@ -129,8 +139,8 @@ class RowProgram {
     const NodeId operand = task_.node(reduction).inputs[0];
     const std::set<NodeId> members(task_.region.nodes.begin(), task_.region.nodes.end());
     if (members.count(operand) == 0) return false;
-    const int64_t bytes = geometry_.row_elements * geometry_.group *
-                          base::dtype_size_bytes(dtype_of(reduction));
+    const int64_t bytes =
+        geometry_.row_elements * geometry_.group * base::dtype_size_bytes(dtype_of(reduction));
     if (bytes > kScratchBytes) return false;
     bool used_later = operand == task_.region.output;
     for (NodeId id : members) {
@@ -225,8 +235,8 @@ class RowProgram {
   }
 
   // acc[place] = combine(acc[place], operand), keeping the operand if a later phase wants it.
-  std::vector<Stmt> accumulate(NodeId id, const Index& kept, ExprId lane, ExprId at, ir::ArrayId acc,
-                               ExprId place) {
+  std::vector<Stmt> accumulate(NodeId id, const Index& kept, ExprId lane, ExprId at,
+                               ir::ArrayId acc, ExprId place) {
     const ir::ReduceKind kind = task_.node(id).as<ir::ReduceAttrs>().kind;
     const ExprId operand = value_at(task_.node(id).inputs[0], kept, lane, at);
     std::vector<Stmt> body;
@@ -242,8 +252,8 @@ class RowProgram {
   }
 
   std::vector<Stmt> fill(ir::ArrayId array, int64_t elements, NodeId id) {
-    const ExprId identity = reduce_identity(kernel_, task_.node(id).as<ir::ReduceAttrs>().kind,
-                                            {dtype_of(id), 1});
+    const ExprId identity =
+        reduce_identity(kernel_, task_.node(id).as<ir::ReduceAttrs>().kind, {dtype_of(id), 1});
     return loop(kernel_, "v", elements, LoopKind::kVector, [&](ExprId v) -> std::vector<Stmt> {
       return {ir::make_store(array, v, identity)};
     });
@@ -256,19 +266,20 @@ class RowProgram {
     const ExprId zero = kernel_.int_const(0);
     std::vector<Stmt> body = fill(acc, stride, id);
     append(body, loop(kernel_, "k", full, LoopKind::kSerial, [&](ExprId k) {
-      std::vector<Stmt> inside;
-      for (int64_t chain = 0; chain < chains_; ++chain) {
-        append(inside, loop(kernel_, "v", lanes_, LoopKind::kVector, [&](ExprId v) {
-          const ExprId at = kernel_.add(kernel_.mul(k, stride), kernel_.add(v, chain * lanes_));
-          return accumulate(id, kept, zero, at, acc, kernel_.add(v, chain * lanes_));
-        }));
-      }
-      return inside;
-    }));
+             std::vector<Stmt> inside;
+             for (int64_t chain = 0; chain < chains_; ++chain) {
+               append(inside, loop(kernel_, "v", lanes_, LoopKind::kVector, [&](ExprId v) {
+                        const ExprId at =
+                            kernel_.add(kernel_.mul(k, stride), kernel_.add(v, chain * lanes_));
+                        return accumulate(id, kept, zero, at, acc, kernel_.add(v, chain * lanes_));
+                      }));
+             }
+             return inside;
+           }));
     append(body, loop(kernel_, "k", geometry_.row_elements - full * stride, LoopKind::kSerial,
                       [&](ExprId k) {
-      return accumulate(id, kept, zero, kernel_.add(k, full * stride), acc, zero);
-    }));
+                        return accumulate(id, kept, zero, kernel_.add(k, full * stride), acc, zero);
+                      }));
     append(body, fold(id, acc, stride));
     return body;
   }
@@ -280,10 +291,10 @@ class RowProgram {
     std::vector<Stmt> body;
     for (int64_t width = elements / 2; width >= 1; width /= 2) {
       append(body, loop(kernel_, "v", width, LoopKind::kVector, [&](ExprId v) -> std::vector<Stmt> {
-        const ExprId low = kernel_.load(acc, v);
-        const ExprId high = kernel_.load(acc, kernel_.add(v, width));
-        return {ir::make_store(acc, v, reduce_combine(kernel_, kind, high, low))};
-      }));
+               const ExprId low = kernel_.load(acc, v);
+               const ExprId high = kernel_.load(acc, kernel_.add(v, width));
+               return {ir::make_store(acc, v, reduce_combine(kernel_, kind, high, low))};
+             }));
     }
     body.push_back(ir::make_store(results_.at(id), zero, kernel_.load(acc, zero)));
     return body;
@@ -300,22 +311,22 @@ class RowProgram {
       });
     };
     append(body, loop(kernel_, "k", full, LoopKind::kSerial, [&](ExprId k) {
-      std::vector<Stmt> inside;
-      for (int64_t chain = 0; chain < chains_; ++chain) {
-        append(inside, one(kernel_.add(kernel_.mul(k, chains_), chain), chain));
-      }
-      return inside;
-    }));
+             std::vector<Stmt> inside;
+             for (int64_t chain = 0; chain < chains_; ++chain) {
+               append(inside, one(kernel_.add(kernel_.mul(k, chains_), chain), chain));
+             }
+             return inside;
+           }));
     append(body, loop(kernel_, "k", geometry_.row_elements - full * chains_, LoopKind::kSerial,
                       [&](ExprId k) { return one(kernel_.add(k, full * chains_), 0); }));
     append(body, loop(kernel_, "v", rows, LoopKind::kVector, [&](ExprId v) -> std::vector<Stmt> {
-      ExprId total = kernel_.load(acc, v);
-      for (int64_t chain = 1; chain < chains_; ++chain) {
-        const ExprId other = kernel_.load(acc, kernel_.add(v, chain * geometry_.group));
-        total = reduce_combine(kernel_, kind, other, total);
-      }
-      return {ir::make_store(results_.at(id), v, total)};
-    }));
+             ExprId total = kernel_.load(acc, v);
+             for (int64_t chain = 1; chain < chains_; ++chain) {
+               const ExprId other = kernel_.load(acc, kernel_.add(v, chain * geometry_.group));
+               total = reduce_combine(kernel_, kind, other, total);
+             }
+             return {ir::make_store(results_.at(id), v, total)};
+           }));
     return body;
   }
 
@@ -353,13 +364,15 @@ class RowProgram {
   std::map<NodeId, ir::ArrayId> results_;
   std::map<NodeId, ir::ArrayId> accumulators_;
   std::map<NodeId, ir::ArrayId> scratch_;  // by reduction: its operand's row
-  ExprId lane_ = ir::kNoExpr;  // of the value being evaluated
+  ExprId lane_ = ir::kNoExpr;              // of the value being evaluated
   ExprId at_ = ir::kNoExpr;
 };
 
 }  // namespace
 
-bool matches_reduce(const Task& task) { return task.has_root(Op::kReduce); }
+bool matches_reduce(const Task& task) {
+  return task.has_root(Op::kReduce);
+}
 
 std::vector<Knobs> knobs_reduce(const Task& task) {
   Knobs knobs;

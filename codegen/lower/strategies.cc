@@ -10,15 +10,18 @@ namespace {
 
 #define CAMSHAFT_STRATEGY(name) {#name, matches_##name, knobs_##name, emit_##name}
 constexpr Strategy kStrategies[] = {
-    CAMSHAFT_STRATEGY(conv_depthwise), CAMSHAFT_STRATEGY(conv_direct), CAMSHAFT_STRATEGY(gemm),
-    CAMSHAFT_STRATEGY(pool),           CAMSHAFT_STRATEGY(reduce),      CAMSHAFT_STRATEGY(elementwise),
+    CAMSHAFT_STRATEGY(conv_depthwise), CAMSHAFT_STRATEGY(conv_direct),
+    CAMSHAFT_STRATEGY(gemm),           CAMSHAFT_STRATEGY(pool),
+    CAMSHAFT_STRATEGY(reduce),         CAMSHAFT_STRATEGY(elementwise),
     CAMSHAFT_STRATEGY(fallback),
 };
 #undef CAMSHAFT_STRATEGY
 
 }  // namespace
 
-std::span<const Strategy> strategies() { return kStrategies; }
+std::span<const Strategy> strategies() {
+  return kStrategies;
+}
 
 const Strategy* find_strategy(std::string_view name) {
   for (const Strategy& strategy : kStrategies) {

@@ -8,9 +8,9 @@
 
 namespace camshaft::lower {
 
-#define CAMSHAFT_DECLARE_STRATEGY(name)                \
-  bool matches_##name(const Task& task);               \
-  std::vector<Knobs> knobs_##name(const Task& task);   \
+#define CAMSHAFT_DECLARE_STRATEGY(name)              \
+  bool matches_##name(const Task& task);             \
+  std::vector<Knobs> knobs_##name(const Task& task); \
   LoweredKernel emit_##name(const Task& task, const Knobs& knobs)
 
 CAMSHAFT_DECLARE_STRATEGY(conv_depthwise);

@@ -22,7 +22,8 @@ double step_cycles(const CpuTarget& target, int64_t pixels, int64_t vectors) {
 
 double strip_cycles(const CpuTarget& target, int64_t rows, int64_t vectors, const Knobs& knobs) {
   const auto row_cycles = [&](int64_t width) {
-    double cycles = static_cast<double>(rows / knobs.pixels) * step_cycles(target, knobs.pixels, width);
+    double cycles =
+        static_cast<double>(rows / knobs.pixels) * step_cycles(target, knobs.pixels, width);
     if (rows % knobs.pixels > 0) cycles += step_cycles(target, rows % knobs.pixels, width);
     return cycles;
   };
@@ -52,7 +53,8 @@ std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>&
       knobs.vectors = width;
       double cycles = 0;
       for (const Strip& strip : strips) {
-        cycles += static_cast<double>(strip.count) * strip_cycles(target, strip.rows, vectors, knobs);
+        cycles +=
+            static_cast<double>(strip.count) * strip_cycles(target, strip.rows, vectors, knobs);
       }
       // Among equals prefer fewer loads a step: less traffic from the caches.
       cycles *= 1.0 + 0.02 * (1.0 / pixels + 1.0 / width);
@@ -85,9 +87,9 @@ std::vector<Stmt> TileAccumulators::clear() {
   std::vector<Stmt> body;
   for (int64_t pixel = 0; pixel < pixels_; ++pixel) {
     for (int64_t vector = 0; vector < vectors_; ++vector) {
-      body.push_back(ir::make_store(
-          array_, place(pixel, vector),
-          kernel_.splat(0, {ir::DType::kFloat32, static_cast<int32_t>(lanes_)})));
+      body.push_back(
+          ir::make_store(array_, place(pixel, vector),
+                         kernel_.splat(0, {ir::DType::kFloat32, static_cast<int32_t>(lanes_)})));
     }
   }
   return body;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Register tiles: how many output rows (pixels, matrix rows) times how many vectors of output columns
-// (channels) one pass of the reduction loop computes, and a model of what each choice costs.
+// Register tiles: how many output rows (pixels, matrix rows) times how many vectors of output
+// columns (channels) one pass of the reduction loop computes, and a model of what each choice
+// costs.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,9 @@ struct Strip {
   int64_t count = 1;
 };
 
-// Knobs for tiles that fit the target's registers, cheapest first by the model: cycles of a reduction
-// step are the most of multiply-adds, loads, and (for small tiles) the latency of the chain.
+// Knobs for tiles that fit the target's registers, cheapest first by the model: cycles of a
+// reduction step are the most of multiply-adds, loads, and (for small tiles) the latency of the
+// chain.
 std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>& strips,
                               int64_t vectors, int32_t lanes);
 

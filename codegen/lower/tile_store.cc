@@ -12,11 +12,12 @@ std::vector<Stmt> store_tile(Frame& frame, Evaluator& evaluator, TileAccumulator
     for (int64_t vector = 0; vector < acc.vectors(); ++vector) {
       append(body, loop(frame.kernel(), "lane", used_lanes(vector), ir::LoopKind::kVector,
                         [&](ExprId lane) -> std::vector<Stmt> {
-        const ExprId sum = acc.element(pixel, vector, lane);
-        evaluator.bind(region.root, [sum](const Index&) { return sum; });
-        const Index at = index(pixel, vector, lane);
-        return {evaluator.store_output(frame.output, at, evaluator.value(region.output, at))};
-      }));
+                          const ExprId sum = acc.element(pixel, vector, lane);
+                          evaluator.bind(region.root, [sum](const Index&) { return sum; });
+                          const Index at = index(pixel, vector, lane);
+                          return {evaluator.store_output(frame.output, at,
+                                                         evaluator.value(region.output, at))};
+                        }));
       evaluator.unbind(region.root);
     }
   }

@@ -10,9 +10,9 @@
 
 namespace camshaft::lower {
 
-// Stores the region's output for every element of the tile. `used_lanes(vector)` is how many lanes of a
-// vector exist (all but in a partly filled last one); `index(pixel, vector, lane)` is the element's
-// index in the output.
+// Stores the region's output for every element of the tile. `used_lanes(vector)` is how many lanes
+// of a vector exist (all but in a partly filled last one); `index(pixel, vector, lane)` is the
+// element's index in the output.
 std::vector<Stmt> store_tile(Frame& frame, Evaluator& evaluator, TileAccumulators& acc,
                              const std::function<int64_t(int64_t)>& used_lanes,
                              const std::function<Index(int64_t, int64_t, ExprId)>& index);

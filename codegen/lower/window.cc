@@ -59,14 +59,15 @@ std::vector<Stmt> tiles_of_row(Kernel& kernel, const Window& window, ExprId base
   while (first < width) {
     const int64_t count = std::min(pixels, width - first);
     int64_t repeat = 1;
-    while (count == pixels && window.is_inner(first, count) && first + (repeat + 1) * pixels <= width &&
+    while (count == pixels && window.is_inner(first, count) &&
+           first + (repeat + 1) * pixels <= width &&
            window.is_inner(first + repeat * pixels, pixels)) {
       ++repeat;
     }
     append(result, loop(kernel, "tile", repeat, LoopKind::kSerial, [&](ExprId at) {
-      const ExprId column = kernel.add(kernel.mul(at, pixels), first);
-      return body({kernel.add(base, column), count, first});
-    }));
+             const ExprId column = kernel.add(kernel.mul(at, pixels), first);
+             return body({kernel.add(base, column), count, first});
+           }));
     first += repeat * count;
   }
   return result;
@@ -93,8 +94,8 @@ std::vector<Stmt> for_each_tile(Kernel& kernel, const Window& window, ExprId row
 
 ExprId first_tap_row(Kernel& kernel, const Window& window, ExprId row) {
   // ceil((pad - row * stride) / dilation), at least 0
-  const ExprId above = kernel.sub(kernel.int_const(window.pad_h + window.d_h - 1),
-                                  kernel.mul(row, window.s_h));
+  const ExprId above =
+      kernel.sub(kernel.int_const(window.pad_h + window.d_h - 1), kernel.mul(row, window.s_h));
   return kernel.div(kernel.binary(KOp::kMax, above, kernel.int_const(0)), window.d_h);
 }
 
@@ -102,24 +103,23 @@ ExprId end_tap_row(Kernel& kernel, const Window& window, ExprId row) {
   // floor((in_h - 1 + pad - row * stride) / dilation) + 1, at most k_h
   const ExprId below = kernel.sub(kernel.int_const(window.in_h - 1 + window.pad_h + window.d_h),
                                   kernel.mul(row, window.s_h));
-  const ExprId taps =
-      kernel.div(kernel.binary(KOp::kMax, below, kernel.int_const(0)), window.d_h);
+  const ExprId taps = kernel.div(kernel.binary(KOp::kMax, below, kernel.int_const(0)), window.d_h);
   return kernel.binary(KOp::kMin, taps, kernel.int_const(window.k_h));
 }
 
 std::vector<Stmt> for_each_tap_row(Kernel& kernel, const Window& window, ExprId row,
                                    const Body& body) {
   const bool all_inside =
-      window.flat || (window.pad_h == 0 && (window.out_h - 1) * window.s_h +
-                                                   (window.k_h - 1) * window.d_h <
-                                               window.in_h);
+      window.flat ||
+      (window.pad_h == 0 &&
+       (window.out_h - 1) * window.s_h + (window.k_h - 1) * window.d_h < window.in_h);
   if (all_inside) return loop(kernel, "kh", window.k_h, LoopKind::kSerial, body);
   return loop_between(kernel, "kh", first_tap_row(kernel, window, row),
                       end_tap_row(kernel, window, row), 0, window.k_h - 1, body);
 }
 
-Index output_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c, ExprId row,
-                   ExprId column) {
+Index output_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c,
+                   ExprId row, ExprId column) {
   if (rank == 3) return {n, c, column};
   if (!window.flat) return {n, c, row, column};
   return {n, c, kernel.div(column, window.out_w), kernel.mod(column, window.out_w)};
@@ -128,8 +128,9 @@ Index output_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, 
 Index input_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c, ExprId row,
                   ExprId column, ExprId tap_row, ExprId tap_column) {
   if (window.flat) return output_index(kernel, window, rank, n, c, row, column);
-  const ExprId at_w = kernel.add(
-      kernel.add(kernel.mul(column, window.s_w), kernel.mul(tap_column, window.d_w)), -window.pad_w);
+  const ExprId at_w =
+      kernel.add(kernel.add(kernel.mul(column, window.s_w), kernel.mul(tap_column, window.d_w)),
+                 -window.pad_w);
   if (rank == 3) return {n, c, at_w};
   const ExprId at_h = kernel.add(
       kernel.add(kernel.mul(row, window.s_h), kernel.mul(tap_row, window.d_h)), -window.pad_h);

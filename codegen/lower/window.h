@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Windows: what convolutions and pools share. An output row is cut into tiles of neighbouring pixels.
-// Which taps of a tile fall into the padding left and right is known at compile time, so edge tiles
-// leave them out and no tile tests a bound; the taps above and below are a range of the row loop.
+// Windows: what convolutions and pools share. An output row is cut into tiles of neighbouring
+// pixels. Which taps of a tile fall into the padding left and right is known at compile time, so
+// edge tiles leave them out and no tile tests a bound; the taps above and below are a range of the
+// row loop.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,8 @@ struct Window {
 
 // The window of a Conv or Pool node of rank 3 or 4.
 Window make_window(const ir::Shape& input, const ir::Shape& output, const ir::Shape& kernel,
-                   const ir::Shape& strides, const ir::Shape& dilations, const ir::Shape& pads_begin);
+                   const ir::Shape& strides, const ir::Shape& dilations,
+                   const ir::Shape& pads_begin);
 
 // One tile: output columns [first, first + pixels), or of a flat row pixels [first, ...).
 struct Tile {
@@ -51,7 +53,8 @@ struct Tile {
   int64_t sample = 0;  // a column like `first` in what is inside: for column_inside()
 };
 
-// Statements for all tiles of row `row` (an expression), each by `body`. `pixels` is the widest tile.
+// Statements for all tiles of row `row` (an expression), each by `body`. `pixels` is the widest
+// tile.
 std::vector<Stmt> for_each_tile(Kernel& kernel, const Window& window, ExprId row, int64_t pixels,
                                 const std::function<std::vector<Stmt>(const Tile&)>& body);
 
@@ -63,8 +66,8 @@ ExprId first_tap_row(Kernel& kernel, const Window& window, ExprId row);
 ExprId end_tap_row(Kernel& kernel, const Window& window, ExprId row);
 
 // Indices [n, c, (h,) w] of an output pixel and of an input tap. `rank` is 3 or 4.
-Index output_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c, ExprId row,
-                   ExprId column);
+Index output_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c,
+                   ExprId row, ExprId column);
 Index input_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c, ExprId row,
                   ExprId column, ExprId tap_row, ExprId tap_column);
 

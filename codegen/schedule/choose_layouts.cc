@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Layouts: which buffers are channel-blocked. Windowed kernels read and write whole vectors of
 // channels, so what convolutions and pools produce is blocked, and elementwise regions keep the
-// layout of what they read. Kernels reach any layout through index functions, so no choice is wrong,
-// only slow; graph inputs and outputs stay row-major.
+// layout of what they read. Kernels reach any layout through index functions, so no choice is
+// wrong, only slow; graph inputs and outputs stay row-major.
 #include <algorithm>
 
 #include "codegen/schedule/schedule.h"
@@ -36,7 +36,8 @@ int32_t inherited_block(const Schedule& schedule, const Region& region) {
   int32_t block = 1;
   for (NodeId leaf : region.leaves) {
     const ir::TensorType& leaf_type = schedule.type(leaf);
-    if (leaf_type.rank() != type.rank() || schedule.buffer_of[static_cast<size_t>(leaf)] < 0) continue;
+    if (leaf_type.rank() != type.rank() || schedule.buffer_of[static_cast<size_t>(leaf)] < 0)
+      continue;
     const int32_t leaf_block = schedule.buffer(leaf).layout.channel_block;
     if (leaf_block == 1 || leaf_type.elements() <= best_elements) continue;
     if (type.shape[1] % leaf_block != 0) continue;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Fusion. Each structured node grows a region forward over its elementwise consumers (bias, activation,
-// residual add; for reductions also further reductions over the same rows, so that softmax and layer
-// norm are one kernel). What remains is pulled backward into its readers where that repeats no work.
+// Fusion. Each structured node grows a region forward over its elementwise consumers (bias,
+// activation, residual add; for reductions also further reductions over the same rows, so that
+// softmax and layer norm are one kernel). What remains is pulled backward into its readers where
+// that repeats no work.
 #include <algorithm>
 #include <set>
 
@@ -20,8 +21,9 @@ constexpr int kMaxGrownNodes = 32;
 // How a node that is folded into a region reaches the region's own nodes.
 struct Use {
   int32_t region = -1;
-  bool movement_only = false;  // it feeds a MatMul operand: only index functions may be folded there
-  bool repeated = false;       // a Broadcast lies between: computing here would repeat work
+  bool movement_only =
+      false;              // it feeds a MatMul operand: only index functions may be folded there
+  bool repeated = false;  // a Broadcast lies between: computing here would repeat work
   auto operator<=>(const Use&) const = default;
 };
 
@@ -30,7 +32,9 @@ bool grows(Op op) {
 }
 
 // Structured nodes that start a region. Gather is evaluated in place like an elementwise node.
-bool starts_region(Op op) { return ir::is_structured(op) && op != Op::kGather; }
+bool starts_region(Op op) {
+  return ir::is_structured(op) && op != Op::kGather;
+}
 
 class Fuser {
  public:
@@ -55,9 +59,7 @@ class Fuser {
 
  private:
   static size_t index(NodeId id) { return static_cast<size_t>(id); }
-  bool is_live(NodeId id) const {
-    return is_output_[index(id)] || !consumers_[index(id)].empty();
-  }
+  bool is_live(NodeId id) const { return is_output_[index(id)] || !consumers_[index(id)].empty(); }
 
   // May `id` join the region that grows from `root`, given the members so far?
   bool can_join(NodeId id, NodeId root, const std::set<NodeId>& members) const {
@@ -181,8 +183,8 @@ class Fuser {
     return regions.size() == 1;
   }
 
-  // Regions in an order in which every leaf comes before its readers. An output's id is above the ids
-  // of all that it depends on, so sorting by output does it.
+  // Regions in an order in which every leaf comes before its readers. An output's id is above the
+  // ids of all that it depends on, so sorting by output does it.
   void finish() {
     for (size_t i = 0; i < regions_.size(); ++i) {
       Region& region = regions_[i];
@@ -218,7 +220,7 @@ class Fuser {
   const bool fuse_;
   std::vector<std::vector<NodeId>> consumers_;
   std::vector<bool> is_output_;
-  std::vector<int32_t> region_of_;  // of a node that only one region computes
+  std::vector<int32_t> region_of_;   // of a node that only one region computes
   std::vector<std::set<Use>> uses_;  // of a node folded into its readers
   std::vector<Region> regions_;
   std::vector<std::set<NodeId>> members_;

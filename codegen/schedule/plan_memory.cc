@@ -46,8 +46,9 @@ void find_lifetimes(Schedule& schedule) {
   for (size_t r = 0; r < schedule.regions.size(); ++r) {
     const Region& region = schedule.regions[r];
     const auto number = static_cast<int32_t>(r);
-    BufferInfo& written = schedule.buffers[static_cast<size_t>(
-        schedule.buffer_of[static_cast<size_t>(region.output)])];
+    BufferInfo& written =
+        schedule
+            .buffers[static_cast<size_t>(schedule.buffer_of[static_cast<size_t>(region.output)])];
     written.first_region = number;
     written.last_region = number;
     for (NodeId leaf : region.leaves) {
@@ -89,9 +90,8 @@ void plan_memory(Schedule& schedule) {
     return buffers[i].last_region - buffers[i].first_region + 1;
   };
   const auto largest_first = [](std::vector<size_t>& order, const auto& key) {
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return std::pair(-key(a), a) < std::pair(-key(b), b);
-    });
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return std::pair(-key(a), a) < std::pair(-key(b), b); });
   };
   largest_first(by_size, [&](size_t i) { return buffers[i].size_bytes; });
   largest_first(by_area, [&](size_t i) { return buffers[i].size_bytes * length(i); });

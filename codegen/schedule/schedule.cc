@@ -46,7 +46,8 @@ base::Status verify_placement(const Schedule& schedule) {
     if (a.kind != BufferKind::kArena) continue;
     if (a.offset_bytes % kBufferAlignment != 0 ||
         a.offset_bytes + a.size_bytes > schedule.arena_bytes) {
-      return base::fail(base::Code::kInternal, "schedule.verify", "buffer of %%%d is misplaced", a.value);
+      return base::fail(base::Code::kInternal, "schedule.verify", "buffer of %%%d is misplaced",
+                        a.value);
     }
     for (size_t j = 0; j < i; ++j) {
       const BufferInfo& b = schedule.buffers[j];

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The schedule: an ordered list of fused regions and the buffers between them. The compiler's second
-// representation.
+// The schedule: an ordered list of fused regions and the buffers between them. The compiler's
+// second representation.
 //
 // Semantics
 // ---------
 // - A region becomes one kernel. It computes one value, `output`, which is written to a buffer; the
 //   values of its other `nodes` exist only inside the kernel. `root` is the structured node around
 //   which it grew, or kNoNode for a region of elementwise and movement nodes.
-// - A node may be inside several regions: movement nodes are folded into the index functions of every
+// - A node may be inside several regions: movement nodes are folded into the index functions of
+// every
 //   reader. An elementwise node is computed in one region only.
 // - `leaves` are the values that the region reads from memory: graph inputs, constants, outputs of
-//   earlier regions. Splat constants (all elements equal) are not leaves: kernels hold them as numbers.
+//   earlier regions. Splat constants (all elements equal) are not leaves: kernels hold them as
+//   numbers.
 // - Regions run in the order of the list; each sees the results of all before it.
 // - A buffer holds one value in one layout. Arena buffers whose lifetimes overlap do not overlap in
 //   memory. Constants that a strategy packs have no buffer here; lowering makes them.
@@ -29,9 +31,9 @@ namespace camshaft::schedule {
 using ir::kNoNode;
 using ir::NodeId;
 
-// How a tensor lies in memory. channel_block 1: row-major. channel_block b > 1 (rank >= 3, extent of
-// axis 1 a multiple of b): axis 1 is split and its inner part goes innermost, so [N, C, H, W] lies as
-// [N, C/b, H, W, b]. With b == C that is channels-last.
+// How a tensor lies in memory. channel_block 1: row-major. channel_block b > 1 (rank >= 3, extent
+// of axis 1 a multiple of b): axis 1 is split and its inner part goes innermost, so [N, C, H, W]
+// lies as [N, C/b, H, W, b]. With b == C that is channels-last.
 struct Layout {
   int32_t channel_block = 1;
   bool operator==(const Layout&) const = default;
@@ -72,23 +74,23 @@ struct Schedule {
 };
 
 struct ScheduleOptions {
-  int32_t max_channel_block = 8;  // vector lanes of the target for f32; 1 keeps everything row-major
-  bool fuse = true;               // false: one region a node (for tests and for finding bad fusions)
+  int32_t max_channel_block =
+      8;             // vector lanes of the target for f32; 1 keeps everything row-major
+  bool fuse = true;  // false: one region a node (for tests and for finding bad fusions)
 };
 
 // The steps, in order; make_schedule() runs them all. Each fills its part of the schedule.
-//   isolate_outputs: gives each graph output a node of its own, that is no input, constant or other output
-//   fuse_regions:    regions, with their nodes and leaves
-//   choose_layouts:  buffers, with their layouts and sizes
-//   plan_memory:     lifetimes and arena offsets
+//   isolate_outputs: gives each graph output a node of its own, that is no input, constant or other
+//   output fuse_regions:    regions, with their nodes and leaves choose_layouts:  buffers, with
+//   their layouts and sizes plan_memory:     lifetimes and arena offsets
 ir::Graph isolate_outputs(const ir::Graph& graph);
 void fuse_regions(Schedule& schedule, const ScheduleOptions& options);
 void choose_layouts(Schedule& schedule, const ScheduleOptions& options);
 void plan_memory(Schedule& schedule);
 Schedule make_schedule(const ir::Graph& graph, const ScheduleOptions& options);
 
-// Checks the rules above: every leaf is available, arena buffers that live together are apart, regions
-// compute what their output needs. The first broken rule goes to the log ring.
+// Checks the rules above: every leaf is available, arena buffers that live together are apart,
+// regions compute what their output needs. The first broken rule goes to the log ring.
 base::Status verify_schedule(const Schedule& schedule);
 
 // A line a region: name, root, output, leaves, buffer placement.

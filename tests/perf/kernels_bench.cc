@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Speed of single kernels on one core, as a share of the core's measured multiply-add peak. Each row
-// is a shape from a real network. Usage: kernels_bench [target] [filter]
+// Speed of single kernels on one core, as a share of the core's measured multiply-add peak. Each
+// row is a shape from a real network. Usage: kernels_bench [target] [filter]
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -50,21 +50,22 @@ ir::Graph make_graph(const ConvShape& s) {
   const int pad = (s.kernel - 1) / 2;
   ir::Graph graph;
   const ir::NodeId x = graph.add_input("x", {ir::DType::kFloat32, {1, s.in, s.height, s.width}});
-  // Elementwise neighbours put both sides of the convolution in the layout that it has in a network.
+  // Elementwise neighbours put both sides of the convolution in the layout that it has in a
+  // network.
   const auto pointwise = [&](ir::NodeId from, int channels) {
     const ir::NodeId w = graph.add_constant(
         ir::seeded_literal({ir::DType::kFloat32, {channels, channels, 1, 1}}, 3));
     return graph.add(ir::Op::kConv, {from, w}, ir::ConvAttrs{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1});
   };
   const ir::NodeId before = s.in % 4 == 0 ? pointwise(x, s.in) : x;
-  const ir::NodeId w = graph.add_constant(ir::seeded_literal(
-      {ir::DType::kFloat32, {s.out, s.in / s.groups, s.kernel, s.kernel}}, 4));
-  const ir::NodeId conv =
-      graph.add(ir::Op::kConv, {before, w},
-                ir::ConvAttrs{{s.stride, s.stride}, {1, 1}, {pad, pad}, {pad, pad}, s.groups}, "this");
+  const ir::NodeId w = graph.add_constant(
+      ir::seeded_literal({ir::DType::kFloat32, {s.out, s.in / s.groups, s.kernel, s.kernel}}, 4));
+  const ir::NodeId conv = graph.add(
+      ir::Op::kConv, {before, w},
+      ir::ConvAttrs{{s.stride, s.stride}, {1, 1}, {pad, pad}, {pad, pad}, s.groups}, "this");
   const ir::TensorType type = graph.node(conv).type;
-  const ir::NodeId bias = graph.add_constant(
-      ir::seeded_literal({ir::DType::kFloat32, {1, s.out, 1, 1}}, 5));
+  const ir::NodeId bias =
+      graph.add_constant(ir::seeded_literal({ir::DType::kFloat32, {1, s.out, 1, 1}}, 5));
   const ir::NodeId sum = graph.add(
       ir::Op::kAdd, {conv, graph.add(ir::Op::kBroadcast, {bias}, ir::BroadcastAttrs{type.shape})});
   const ir::NodeId relu = graph.add(ir::Op::kMax, {sum, graph.add_splat(type, 0)});
@@ -155,7 +156,8 @@ void prepare(Bench& bench, const schedule::Schedule& schedule, const render::Cpu
                                : schedule.type(argument.value).size_bytes();
       void* data = std::aligned_alloc(64, static_cast<size_t>((size + 63) / 64 * 64));
       std::memset(data, 0, static_cast<size_t>(size));
-      if (argument.value == ir::kNoNode) std::memcpy(data, argument.constant.data(), argument.constant.size());
+      if (argument.value == ir::kNoNode)
+        std::memcpy(data, argument.constant.data(), argument.constant.size());
       bench.params.push_back(data);
     }
   }
@@ -187,9 +189,9 @@ int main(int argc, char** argv) {
     std::sort(peaks.begin(), peaks.end());
     const double median = seconds[seconds.size() / 2];
     const double rate = bench.flops / median * 1e-9;
-    std::printf("%-22s %-16s %-12s %9.1f %9.1f %7.1f\n", shape.name,
-                bench.lowered.strategy.c_str(), lower::to_string(bench.lowered.knobs).c_str(),
-                median * 1e6, rate, 100 * rate / peaks[peaks.size() / 2]);
+    std::printf("%-22s %-16s %-12s %9.1f %9.1f %7.1f\n", shape.name, bench.lowered.strategy.c_str(),
+                lower::to_string(bench.lowered.knobs).c_str(), median * 1e6, rate,
+                100 * rate / peaks[peaks.size() / 2]);
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The demo: renders a drive, compiles roadnet, runs it frame by frame, prints estimate beside truth and
-// the latency table, and writes an annotated picture and a video.
+// The demo: renders a drive, compiles roadnet, runs it frame by frame, prints estimate beside truth
+// and the latency table, and writes an annotated picture and a video.
 //   demo [--frames N] [--seed N] [--target T] [--model FILE] [--out FOLDER]
 #include <unistd.h>
 
@@ -75,8 +75,7 @@ void print_line(int number, const roadnet::Truth& truth, const roadnet::Truth& s
 
 roadnet::Picture annotate(const RecordedFrame& frame, const roadnet::Truth& seen,
                           roadnet::InputBytes input, int number) {
-  roadnet::Picture picture =
-      roadnet::picture_of_frame(frame.nv12, roadnet::road_camera_layout());
+  roadnet::Picture picture = roadnet::picture_of_frame(frame.nv12, roadnet::road_camera_layout());
   roadnet::draw_answer(picture, frame.truth, frame.camera, &frame.scene.road, kTruthInk,
                        kTruthPathInk, 7.0f);
   roadnet::draw_answer(picture, seen, frame.camera, &frame.scene.road, kEstimateInk,
@@ -113,22 +112,25 @@ base::Status write_picture(const std::string& path, const roadnet::Picture& pict
 }
 
 void print_score(const Score& score) {
-  std::printf("\nestimate against truth\n"
-              "  lines, mean error up to 30 m   %6.3f m    (limit 0.100 m)\n"
-              "  lines, mean error up to 60 m   %6.3f m\n"
-              "  path, mean error up to 30 m    %6.3f m\n",
-              score.line_error_30_m.value(), score.line_error_60_m.value(),
-              score.path_error_30_m.value());
+  std::printf(
+      "\nestimate against truth\n"
+      "  lines, mean error up to 30 m   %6.3f m    (limit 0.100 m)\n"
+      "  lines, mean error up to 60 m   %6.3f m\n"
+      "  path, mean error up to 30 m    %6.3f m\n",
+      score.line_error_30_m.value(), score.line_error_60_m.value(), score.path_error_30_m.value());
   if (score.lead_error.count() > 0) {
     std::printf("  lead distance, mean error      %6.1f %%    (limit 10 %%)\n",
                 100 * score.lead_error.value());
   }
-  std::printf("  line painted or not, right     %6.1f %%\n"
-              "  lead or not, right             %6.1f %%\n",
-              100 * score.lines_right.value(), 100 * score.lead_right.value());
+  std::printf(
+      "  line painted or not, right     %6.1f %%\n"
+      "  lead or not, right             %6.1f %%\n",
+      100 * score.lines_right.value(), 100 * score.lead_right.value());
 }
 
-double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+double ms(int64_t ns) {
+  return static_cast<double>(ns) * 1e-6;
+}
 
 void print_row(const char* name, const realtime::LatencyHistogram& h) {
   std::printf("  %-10s %8.3f %8.3f %8.3f %8.3f %8.3f\n", name, ms(h.percentile_ns(50)),
@@ -148,12 +150,15 @@ void print_latency(const Perception& perception) {
 base::Status write_summary(const std::string& path, const Score& score,
                            const Perception& perception) {
   const realtime::LatencyHistogram& network = perception.network_times();
-  const std::string text = format(
-      "{\"frames\": %d, \"line_error_30_m\": %.6f, \"lead_error\": %.6f,\n",
-      static_cast<int>(network.count()), score.line_error_30_m.value(), score.lead_error.value()) +
-      format(" \"network_ms\": {\"p50\": %.4f, \"p99\": %.4f, \"p99.9\": %.4f, \"max\": %.4f}, \"late\": %d}\n",
-             ms(network.percentile_ns(50)), ms(network.percentile_ns(99)),
-             ms(network.percentile_ns(99.9)), ms(network.max_ns()), perception.late());
+  const std::string text =
+      format("{\"frames\": %d, \"line_error_30_m\": %.6f, \"lead_error\": %.6f,\n",
+             static_cast<int>(network.count()), score.line_error_30_m.value(),
+             score.lead_error.value()) +
+      format(
+          " \"network_ms\": {\"p50\": %.4f, \"p99\": %.4f, \"p99.9\": %.4f, \"max\": %.4f}, "
+          "\"late\": %d}\n",
+          ms(network.percentile_ns(50)), ms(network.percentile_ns(99)),
+          ms(network.percentile_ns(99.9)), ms(network.max_ns()), perception.late());
   return base::write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
@@ -165,8 +170,9 @@ base::Status run(const Options& options) {
   const std::vector<RecordedFrame> frames =
       record_drive(options.seed, options.frames,
                    [&](int done) { show_progress("rendering", done, options.frames); });
-  std::printf("\n  time    left line at 20 m   right line       path at 20 m    lead, m       mean error\n"
-              "          seen   truth     seen   truth     seen   truth    seen  truth   to 30 m, m\n");
+  std::printf(
+      "\n  time    left line at 20 m   right line       path at 20 m    lead, m       mean error\n"
+      "          seen   truth     seen   truth     seen   truth    seen  truth   to 30 m, m\n");
   Score score;
   std::vector<roadnet::Truth> seen;
   for (int i = 0; i < options.frames; ++i) {

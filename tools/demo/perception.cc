@@ -48,13 +48,13 @@ base::Status compile_model(const std::string& model, const std::string& target,
   CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, plan::write_plan(*contents));
   CAMSHAFT_TRY(base::write_file_atomically(plan_path, bytes));
   const emit::TargetReport& done = report.targets.front();
-  std::printf("compiled   %s for %s in %.1f s: %d nodes, %d launches of %d kernels, %.0f MFLOP,\n"
-              "           arena %.1f MiB, weights %.1f MiB, plan %.1f MiB\n",
-              model.c_str(), done.target.c_str(), done.seconds, done.nodes, done.regions,
-              done.kernels, static_cast<double>(done.flops) * 1e-6,
-              static_cast<double>(done.arena_bytes) / (1 << 20),
-              static_cast<double>(done.weight_bytes) / (1 << 20),
-              static_cast<double>(bytes.size()) / (1 << 20));
+  std::printf(
+      "compiled   %s for %s in %.1f s: %d nodes, %d launches of %d kernels, %.0f MFLOP,\n"
+      "           arena %.1f MiB, weights %.1f MiB, plan %.1f MiB\n",
+      model.c_str(), done.target.c_str(), done.seconds, done.nodes, done.regions, done.kernels,
+      static_cast<double>(done.flops) * 1e-6, static_cast<double>(done.arena_bytes) / (1 << 20),
+      static_cast<double>(done.weight_bytes) / (1 << 20),
+      static_cast<double>(bytes.size()) / (1 << 20));
   return base::ok();
 }
 
@@ -66,8 +66,7 @@ base::Result<std::unique_ptr<Perception>> Perception::open(const std::string& pl
   CAMSHAFT_TRY_ASSIGN(perception->session_,
                       session::Session::open(perception->plan_, *perception->device_, {}));
   CAMSHAFT_TRY(perception->find_slices());
-  std::printf("loaded     on %s in %.1f ms, every byte checked\n",
-              perception->device_->info().name,
+  std::printf("loaded     on %s in %.1f ms, every byte checked\n", perception->device_->info().name,
               static_cast<double>(base::mono_time_ns() - start_ns) * 1e-6);
   return perception;
 }

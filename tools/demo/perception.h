@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// roadnet as a user of Camshaft runs it: the model compiled, a session on the CPU, a frame warped into
-// the session's own input buffer, the answer read from named output slices.
+// roadnet as a user of Camshaft runs it: the model compiled, a session on the CPU, a frame warped
+// into the session's own input buffer, the answer read from named output slices.
 #pragma once
 
 #include <memory>

@@ -21,15 +21,15 @@ class Mean {
   int count_ = 0;
 };
 
-// Lines count where they are painted, the lead where there is one between 5 and 80 m; an estimate is
-// "yes" from 0.5 on.
+// Lines count where they are painted, the lead where there is one between 5 and 80 m; an estimate
+// is "yes" from 0.5 on.
 struct Score {
   Mean line_error_30_m;  // metres, both lines, up to 30 m
   Mean line_error_60_m;
   Mean path_error_30_m;
-  Mean lead_error;       // relative
-  Mean lines_right;      // share of right answers: is the line painted?
-  Mean lead_right;       // is there a lead?
+  Mean lead_error;   // relative
+  Mean lines_right;  // share of right answers: is the line painted?
+  Mean lead_right;   // is there a lead?
 
   void add(const roadnet::Truth& truth, const roadnet::Truth& estimate);
 };

@@ -52,8 +52,8 @@ const Glyph* find_glyph(char sign) {
 
 uint8_t* pixel_at(roadnet::Picture& picture, int x, int y) {
   if (x < 0 || y < 0 || x >= picture.width || y >= picture.height) return nullptr;
-  return picture.rgb.data() + 3 * (static_cast<size_t>(y) * static_cast<size_t>(picture.width) +
-                                   static_cast<size_t>(x));
+  return picture.rgb.data() +
+         3 * (static_cast<size_t>(y) * static_cast<size_t>(picture.width) + static_cast<size_t>(x));
 }
 
 void fill(roadnet::Picture& picture, int x, int y, int size, roadnet::Ink ink) {
@@ -83,8 +83,8 @@ void darken(roadnet::Picture& picture, int x, int y, int width, int height) {
 void draw_text(roadnet::Picture& picture, int x, int y, int scale, std::string_view text,
                roadnet::Ink ink) {
   const int advance = (kColumns + 1) * scale;
-  darken(picture, x - 2 * scale, y - 2 * scale,
-         static_cast<int>(text.size()) * advance + 3 * scale, (kRows + 4) * scale);
+  darken(picture, x - 2 * scale, y - 2 * scale, static_cast<int>(text.size()) * advance + 3 * scale,
+         (kRows + 4) * scale);
   for (size_t i = 0; i < text.size(); ++i) {
     const Glyph* glyph = find_glyph(text[i]);
     if (glyph == nullptr) continue;
@@ -105,8 +105,9 @@ void draw_inset(roadnet::Picture& picture, int x, int y, const roadnet::Picture&
       uint8_t* to = pixel_at(picture, x + dx, y + dy);
       if (to == nullptr) continue;
       const bool inside = dx >= 0 && dy >= 0 && dx < small.width && dy < small.height;
-      const size_t from = 3 * (static_cast<size_t>(std::max(dy, 0)) * static_cast<size_t>(small.width) +
-                               static_cast<size_t>(std::max(dx, 0)));
+      const size_t from =
+          3 * (static_cast<size_t>(std::max(dy, 0)) * static_cast<size_t>(small.width) +
+               static_cast<size_t>(std::max(dx, 0)));
       for (size_t c = 0; c < 3; ++c) to[c] = inside ? small.rgb[from + c] : uint8_t{235};
     }
   }
@@ -125,16 +126,18 @@ roadnet::Picture scaled(const roadnet::Picture& picture, int width, int height) 
       for (int v = top; v < bottom; ++v) {
         for (int u = left; u < right; ++u) {
           for (int c = 0; c < 3; ++c) {
-            sums[c] += picture.rgb[3 * (static_cast<size_t>(v) * static_cast<size_t>(picture.width) +
-                                        static_cast<size_t>(u)) + static_cast<size_t>(c)];
+            sums[c] +=
+                picture.rgb[3 * (static_cast<size_t>(v) * static_cast<size_t>(picture.width) +
+                                 static_cast<size_t>(u)) +
+                            static_cast<size_t>(c)];
           }
         }
       }
       const int count = (bottom - top) * (right - left);
       for (int c = 0; c < 3; ++c) {
         result.rgb[3 * (static_cast<size_t>(y) * static_cast<size_t>(width) +
-                        static_cast<size_t>(x)) + static_cast<size_t>(c)] =
-            static_cast<uint8_t>((sums[c] + count / 2) / count);
+                        static_cast<size_t>(x)) +
+                   static_cast<size_t>(c)] = static_cast<uint8_t>((sums[c] + count / 2) / count);
       }
     }
   }

@@ -130,7 +130,8 @@ TEST_CASE("a forced strategy is used where it matches") {
 
 TEST_CASE("unknown targets and models without outputs are refused with a sentence") {
   const uint64_t before = base::log_sequence();
-  CHECK_FALSE(compile_graph(ir::graph_from(kBody), "", options_for({"llvm:no-such-cpu"}), nullptr).has_value());
+  CHECK_FALSE(compile_graph(ir::graph_from(kBody), "", options_for({"llvm:no-such-cpu"}), nullptr)
+                  .has_value());
   ir::Graph empty;
   empty.add_input("x", {ir::DType::kFloat32, {1}});
   CHECK(compile_graph(empty, "", options_for({"llvm"}), nullptr).error().code() ==
@@ -182,7 +183,8 @@ TEST_CASE("threads split large launches only") {
     %t = reduce(%c) {kind=sum, axes=[0,1,2,3]}
     %u = tanh(%t)
     output "y" = %u
-  )"), options);
+  )"),
+                                              options);
   const plan::TargetInfo& target = contents.info.targets.at(0);
   CHECK(target.threads == 2);
   CHECK(target.commands.front().parts == 2);

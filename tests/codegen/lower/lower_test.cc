@@ -47,14 +47,18 @@ TEST_CASE("concat and pad") {
 
 TEST_CASE("softmax over rows and over columns is one kernel") {
   for (const char* axis : {"2", "1", "0"}) {
-    const std::string shape = std::string(axis) == "2" ? "[9,7,1]" : std::string(axis) == "1" ? "[9,1,37]" : "[1,7,37]";
+    const std::string shape = std::string(axis) == "2"   ? "[9,7,1]"
+                              : std::string(axis) == "1" ? "[9,1,37]"
+                                                         : "[1,7,37]";
     const std::string text = std::string(R"(graph "g" {
       %x = input "x" : f32[9x7x37]
-      %m = reduce(%x) {kind=max, axes=[)") + axis + R"(]}
+      %m = reduce(%x) {kind=max, axes=[)") +
+                             axis + R"(]}
       %mb = broadcast(%m) {shape=[9,7,37]}
       %d = sub(%x, %mb)
       %e = exp(%d)
-      %s = reduce(%e) {kind=sum, axes=[)" + axis + R"(]}
+      %s = reduce(%e) {kind=sum, axes=[)" +
+                             axis + R"(]}
       %sb = broadcast(%s) {shape=[9,7,37]}
       %q = div(%e, %sb)
       output "z" = %q
@@ -109,22 +113,25 @@ std::string conv_text(int in, int out, int size, int kernel, int stride, int pad
     output "y" = %%l
   })",
                 in, size, size, out, result, result, in, in, out, in / groups, kernel, kernel, out,
-                out, result, result, stride, stride, pad, pad, pad, pad, groups, out, result, result,
-                residual ? "r" : "cb", out, out);
+                out, result, result, stride, stride, pad, pad, pad, pad, groups, out, result,
+                result, residual ? "r" : "cb", out, out);
   return text;
 }
 
 TEST_CASE("convolutions of many shapes match the oracle, epilogues included") {
-  struct Case { int in, out, size, kernel, stride, pad, groups; const char* strategy; };
+  struct Case {
+    int in, out, size, kernel, stride, pad, groups;
+    const char* strategy;
+  };
   const Case cases[] = {
-      {16, 24, 13, 3, 1, 1, 1, "conv_direct"},  {8, 16, 14, 3, 2, 1, 1, "conv_direct"},
-      {3, 16, 15, 7, 2, 3, 1, "conv_direct"},   {32, 64, 7, 1, 1, 0, 1, "conv_direct"},
-      {16, 10, 9, 1, 1, 0, 1, "conv_direct"},   {16, 4, 5, 3, 1, 1, 1, "conv_direct"},
-      {20, 12, 6, 3, 1, 0, 1, "conv_direct"},   {16, 16, 9, 3, 1, 1, 2, "conv_direct"},
-      {6, 6, 9, 3, 1, 1, 3, "conv_direct"},     {16, 16, 12, 3, 1, 1, 16, "conv_depthwise"},
+      {16, 24, 13, 3, 1, 1, 1, "conv_direct"},     {8, 16, 14, 3, 2, 1, 1, "conv_direct"},
+      {3, 16, 15, 7, 2, 3, 1, "conv_direct"},      {32, 64, 7, 1, 1, 0, 1, "conv_direct"},
+      {16, 10, 9, 1, 1, 0, 1, "conv_direct"},      {16, 4, 5, 3, 1, 1, 1, "conv_direct"},
+      {20, 12, 6, 3, 1, 0, 1, "conv_direct"},      {16, 16, 9, 3, 1, 1, 2, "conv_direct"},
+      {6, 6, 9, 3, 1, 1, 3, "conv_direct"},        {16, 16, 12, 3, 1, 1, 16, "conv_depthwise"},
       {24, 24, 11, 5, 2, 2, 24, "conv_depthwise"}, {7, 7, 6, 3, 1, 1, 7, "conv_direct"},
-      {8, 1, 6, 3, 1, 1, 1, "conv_direct"},      {16, 40, 1, 1, 1, 0, 1, "conv_direct"},
-      {8, 8, 3, 3, 1, 2, 1, "conv_direct"},     {5, 9, 8, 2, 3, 1, 1, "conv_direct"},
+      {8, 1, 6, 3, 1, 1, 1, "conv_direct"},        {16, 40, 1, 1, 1, 0, 1, "conv_direct"},
+      {8, 8, 3, 3, 1, 2, 1, "conv_direct"},        {5, 9, 8, 2, 3, 1, 1, "conv_direct"},
   };
   for (const Case& c : cases) {
     for (const bool residual : {false, true}) {
@@ -174,14 +181,18 @@ TEST_CASE("matrix products: shared and batched right sides, odd sizes, transpose
     %w = constant {seed 2} : f32[300x1000]
     %m = matmul(%x, %w)
     output "y" = %m
-  })").strategies == Strategies{"gemm"});
+  })")
+            .strategies == Strategies{"gemm"});
 }
 
 TEST_CASE("a right side too tall for the stack's panel gets a narrower tile, or the fallback") {
-  for (const auto& [inner, strategy] : {std::pair{"5000", "gemm"}, std::pair{"20000", "fallback"}}) {
+  for (const auto& [inner, strategy] :
+       {std::pair{"5000", "gemm"}, std::pair{"20000", "fallback"}}) {
     const std::string text = std::string(R"(graph "g" {
-      %a = input "a" : f32[3x)") + inner + R"(]
-      %b = input "b" : f32[)" + inner + R"(x17]
+      %a = input "a" : f32[3x)") +
+                             inner + R"(]
+      %b = input "b" : f32[)" +
+                             inner + R"(x17]
       %m = matmul(%a, %b)
       output "y" = %m
     })";
@@ -193,20 +204,28 @@ TEST_CASE("a right side too tall for the stack's panel gets a narrower tile, or 
 
 TEST_CASE("pools: max and average, padding, ceil mode, blocked and row-major") {
   for (const char* attributes :
-       {"{kind=max, kernel=[3,3], strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1]}",
-        "{kind=average, kernel=[3,3], strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1]}",
-        "{kind=average, kernel=[3,2], strides=[2,2], dilations=[1,1], pads_begin=[1,0], pads_end=[1,1], count_include_pad=true, ceil_mode=true}",
-        "{kind=average, kernel=[2,2], strides=[2,2], dilations=[1,1], pads_begin=[0,0], pads_end=[0,0], ceil_mode=true}",
+       {"{kind=max, kernel=[3,3], strides=[2,2], dilations=[1,1], pads_begin=[1,1], "
+        "pads_end=[1,1]}",
+        "{kind=average, kernel=[3,3], strides=[2,2], dilations=[1,1], pads_begin=[1,1], "
+        "pads_end=[1,1]}",
+        "{kind=average, kernel=[3,2], strides=[2,2], dilations=[1,1], pads_begin=[1,0], "
+        "pads_end=[1,1], count_include_pad=true, ceil_mode=true}",
+        "{kind=average, kernel=[2,2], strides=[2,2], dilations=[1,1], pads_begin=[0,0], "
+        "pads_end=[0,0], ceil_mode=true}",
         // One window, larger than the padded input.
-        "{kind=average, kernel=[13,3], strides=[3,2], dilations=[1,1], pads_begin=[0,1], pads_end=[1,1], count_include_pad=true, ceil_mode=true}",
-        "{kind=max, kernel=[3,15], strides=[1,4], dilations=[1,1], pads_begin=[1,0], pads_end=[1,0], ceil_mode=true}",
-        "{kind=max, kernel=[2,3], strides=[1,2], dilations=[2,1], pads_begin=[1,1], pads_end=[0,1]}"}) {
+        "{kind=average, kernel=[13,3], strides=[3,2], dilations=[1,1], pads_begin=[0,1], "
+        "pads_end=[1,1], count_include_pad=true, ceil_mode=true}",
+        "{kind=max, kernel=[3,15], strides=[1,4], dilations=[1,1], pads_begin=[1,0], "
+        "pads_end=[1,0], ceil_mode=true}",
+        "{kind=max, kernel=[2,3], strides=[1,2], dilations=[2,1], pads_begin=[1,1], "
+        "pads_end=[0,1]}"}) {
     for (const int block : {1, 8}) {
       const std::string text = std::string(R"(graph "g" {
         %x = input "x" : f32[1x16x11x13]
         %w = constant {seed 3} : f32[16x16x1x1]
         %x0 = conv(%x, %w) {strides=[1,1], dilations=[1,1], pads_begin=[0,0], pads_end=[0,0], groups=1}
-        %p = pool(%x0) )") + attributes + R"(
+        %p = pool(%x0) )") + attributes +
+                               R"(
         output "y" = %p
         %q = tanh(%p)
         output "z" = %q

@@ -61,13 +61,12 @@ inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::
     const Task task{schedule, region, target};
     auto forced = strategy.empty() ? base::Result<LoweredKernel>(lower_region(task))
                                    : lower_region_with(task, strategy, nullptr);
-    LoweredKernel lowered =
-        forced.has_value() ? std::move(forced).value() : lower_region(task);
+    LoweredKernel lowered = forced.has_value() ? std::move(forced).value() : lower_region(task);
     run.strategies.push_back(lowered.strategy);
     lowered.kernel.name = "k";
     const uint64_t before = base::log_sequence();
-    const ir::Kernel kernel =
-        ir::prepare_kernel(std::move(lowered.kernel), target.lanes(ir::DType::kFloat32), target.math);
+    const ir::Kernel kernel = ir::prepare_kernel(std::move(lowered.kernel),
+                                                 target.lanes(ir::DType::kFloat32), target.math);
     int64_t local_bytes = 0;
     for (const ir::Array& array : kernel.arrays()) {
       if (array.kind == ir::ArrayKind::kParam) continue;
@@ -133,7 +132,8 @@ inline ScheduleRun check_graph(std::string_view text, double tolerance = 2e-5,
   REQUIRE(graph.has_value());
   const std::vector<ir::Literal> inputs = seeded_inputs(*graph);
   const Schedule schedule = schedule::make_schedule(*graph, {channel_block, fuse});
-  ScheduleRun run = run_schedule(schedule, inputs, test_target(channel_block == 16 ? 64 : 32), strategy);
+  ScheduleRun run =
+      run_schedule(schedule, inputs, test_target(channel_block == 16 ? 64 : 32), strategy);
   check_against_oracle(*graph, inputs, run.outputs, tolerance);
   return run;
 }

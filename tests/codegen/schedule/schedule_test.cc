@@ -125,10 +125,12 @@ ir::Graph random_chain(uint64_t seed) {
     const int64_t times = 1 + random() % 3;
     const ir::NodeId piece = graph.add(
         ir::Op::kSlice, {from}, ir::SliceAttrs{{0}, {std::max<int64_t>(extent / 2, 1)}, {1}});
-    values.push_back(graph.add(ir::Op::kConcat, std::vector<ir::NodeId>(static_cast<size_t>(times), piece),
+    values.push_back(graph.add(ir::Op::kConcat,
+                               std::vector<ir::NodeId>(static_cast<size_t>(times), piece),
                                ir::ConcatAttrs{0}));
   }
-  for (size_t i = 0; i < values.size(); i += 7) graph.add_output("y" + std::to_string(i), values[i]);
+  for (size_t i = 0; i < values.size(); i += 7)
+    graph.add_output("y" + std::to_string(i), values[i]);
   graph.add_output("last", values.back());
   return graph;
 }
