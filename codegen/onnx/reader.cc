@@ -119,6 +119,9 @@ base::Result<ir::Graph> read_named(base::Bytes bytes, const std::string& name,
   }
   if (found.empty()) return graph;
   const base::Status status = summary(name, found);
+  for (Problem& problem : found) {  // what has no node has at least a file
+    if (problem.node.empty() && !name.empty()) problem.sentence = name + ": " + problem.sentence;
+  }
   if (problems != nullptr) {
     problems->insert(problems->end(), std::make_move_iterator(found.begin()),
                      std::make_move_iterator(found.end()));

@@ -60,7 +60,7 @@ Result<const TargetInfo*> choose_target(const plan::PlanInfo& plan, const hal::D
         static_cast<int>(wanted.size()), wanted.data(), join_names(plan.targets).c_str());
   }
   return base::fail(Code::kWrongTarget, "session.target",
-                    "The plan can't run on the %s device %s (%s): compile it for this device%s.",
+                    "The plan can't run on device %s (%s, %s)%s; compile it for this device.",
                     device.backend, device.name, device.arch, obstacles.c_str());
 }
 

@@ -89,8 +89,8 @@ roadnet::Picture annotate(const RecordedFrame& frame, const roadnet::Truth& seen
     y += 12 * scale;
   };
   text(format("roadnet  t = %.2f s", number / roadnet::kFrameRate_hz), kTextInk);
-  text("truth: lines", kTruthInk);
-  text("estimate: lines", kEstimateInk);
+  text("truth: lines green, path blue", kTruthInk);
+  text("estimate: lines red, path yellow", kEstimateInk);
   text(format("line error to 30 m: %.3f m", line_error_of(frame.truth, seen)), kTextInk);
   if (seen.lead_probability > 0.5f || frame.truth.lead_probability > 0.5f) {
     text(format("lead: %.1f m (truth %.1f m)", static_cast<double>(seen.lead_distance_m),
