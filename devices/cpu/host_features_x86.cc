@@ -162,7 +162,7 @@ size_t list_host_features(std::span<const char*, kMaxHostFeatures> names) {
   const Row* asked = nullptr;
   uint32_t registers[4] = {};
   for (const Row& row : kRows) {
-    // In a virtual machine every CPUID traps, for some 20 us: rows of one leaf share it.
+    // In a virtual machine every CPUID traps to the host, so rows of one leaf share it.
     if (asked == nullptr || asked->leaf != row.leaf || asked->subleaf != row.subleaf) {
       asked = &row;
       std::memset(registers, 0, sizeof registers);  // stay 0 where the processor has no such leaf
