@@ -12,6 +12,25 @@
 #include "runtime/base/log_ring.h"
 
 namespace camshaft::onnx {
+namespace {
+
+// Why an operator that no table has can't be read.
+std::string unknown_operator(const std::string& domain) {
+  if (domain.empty() || domain == "ai.onnx") return "this operator is not supported";
+  const std::string name = printable(domain);
+  if (domain == kMicrosoft) {
+    return format_text("this operator of domain '%s' is not supported", name.c_str());
+  }
+  if (domain.starts_with("ai.onnx.") && domain.ends_with(".training")) {
+    return format_text(
+        "training operators (domain '%s') are not supported: export the model for "
+        "inference",
+        name.c_str());
+  }
+  return format_text("operators of domain '%s' are not supported", name.c_str());
+}
+
+}  // namespace
 
 void GraphReader::tell(base::Code code, const ::onnx::NodeProto& node, std::string sentence) {
   problems_->push_back({code, node_label(node), node.op_type(), std::move(sentence)});
@@ -74,18 +93,12 @@ void GraphReader::read_inputs(const ::onnx::GraphProto& source) {
 
 // Whether the operator is one that can be read; what does not depend on its inputs.
 bool GraphReader::check_node(const ::onnx::NodeProto& node) {
-  if (!node.domain().empty() && node.domain() != "ai.onnx") {
-    tell(base::Code::kUnsupported, node,
-         format_text("operators of domain '%s' are not supported",
-                     printable(node.domain()).c_str()));
-    return false;
-  }
-  const OpRow* row = find_op(node.op_type());
+  const OpRow* row = find_op(node.domain(), node.op_type());
   if (row == nullptr) {
-    tell(base::Code::kUnsupported, node, "this operator is not supported");
+    tell(base::Code::kUnsupported, node, unknown_operator(node.domain()));
     return false;
   }
-  if (row->since > opset_) {
+  if (row->domain[0] == '\0' && row->since > opset_) {
     tell(base::Code::kCorrupt, node,
          format_text("this operator exists from opset %d on; the model says %d", row->since,
                      opset_));
@@ -148,7 +161,7 @@ void GraphReader::read_node(const ::onnx::NodeProto& node) {
   }
   builder_.set_node_name(node_label(node));
   NodeReader reader(node, opset_, std::move(inputs), &builder_, files_);
-  reader.set_output(0, find_op(node.op_type())->function(reader));
+  reader.set_output(0, find_op(node.domain(), node.op_type())->function(reader));
   std::vector<Failure> failures = reader.finish();
   for (Failure& failure : failures) tell(failure.code, node, std::move(failure.sentence));
   if (!failures.empty()) return bind_outputs(node, {});

@@ -3,14 +3,16 @@
 
 namespace camshaft::onnx {
 
-const OpRow* find_op(std::string_view name) {
+const OpRow* find_op(std::string_view domain, std::string_view name) {
   constexpr OpFamily (*kFamilies[])() = {
-      arithmetic_ops, math_ops,   activation_ops, constant_ops, movement_ops,      indexing_ops,
-      window_ops,     resize_ops, matrix_ops,     reduce_ops,   normalization_ops, quantization_ops,
+      arithmetic_ops,    math_ops,         activation_ops, constant_ops, movement_ops,
+      indexing_ops,      window_ops,       resize_ops,     matrix_ops,   reduce_ops,
+      normalization_ops, quantization_ops, contrib_ops,
   };
+  if (domain == "ai.onnx") domain = "";
   for (const auto family : kFamilies) {
     for (const OpRow& row : family()) {
-      if (name == row.name) return &row;
+      if (name == row.name && domain == row.domain) return &row;
     }
   }
   return nullptr;

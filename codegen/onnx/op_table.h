@@ -22,12 +22,16 @@ using OpFunction = Value (*)(NodeReader& node);
 
 inline constexpr int kAnyCount = 1 << 30;
 
+// The domain of onnxruntime's own operators, which its optimizer writes. All are of its opset 1.
+inline constexpr const char* kMicrosoft = "com.microsoft";
+
 struct OpRow {
   const char* name;
-  int since;       // the first opset that has it, or kOldestOpset
+  int since;       // the first opset of the default domain that has it, or kOldestOpset
   int min_inputs;  // the first so many must be given
   int max_inputs;
   OpFunction function;
+  const char* domain = "";  // the default one; kMicrosoft, where `since` is 1
 };
 
 using OpFamily = std::span<const OpRow>;
@@ -43,8 +47,9 @@ OpFamily matrix_ops();
 OpFamily reduce_ops();
 OpFamily normalization_ops();
 OpFamily quantization_ops();
+OpFamily contrib_ops();
 
-// The row of an operator of the default domain, or null.
-const OpRow* find_op(std::string_view name);
+// The row of an operator, or null. The default domain is "" or "ai.onnx".
+const OpRow* find_op(std::string_view domain, std::string_view name);
 
 }  // namespace camshaft::onnx

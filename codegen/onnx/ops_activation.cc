@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Activations. Formulas are those of the ONNX operator list.
-#include <cmath>
-#include <numbers>
-
+#include "codegen/onnx/formulas.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
@@ -77,18 +75,14 @@ Value read_mish(NodeReader& node) {
 }
 
 Value read_swish(NodeReader& node) {
-  const Value x = node.input(0);
-  const double alpha = node.float_attr("alpha", 1);
-  return x * sigmoid(alpha == 1 ? x : alpha * x);
+  return swish(node.input(0), node.float_attr("alpha", 1));
 }
 
 Value read_gelu(NodeReader& node) {
-  const Value x = node.input(0);
   const std::string approximate = node.string_attr("approximate", "none");
-  if (approximate == "none") return 0.5 * x * (1.0 + erf(x * std::numbers::sqrt2 * 0.5));
-  if (approximate != "tanh") return node.unsupported("approximate must be 'none' or 'tanh'");
-  const double scale = std::sqrt(2 * std::numbers::inv_pi);
-  return 0.5 * x * (1.0 + tanh(scale * (x + 0.044715 * x * x * x)));
+  if (approximate == "none") return gelu(node.input(0));
+  if (approximate == "tanh") return tanh_gelu(node.input(0));
+  return node.unsupported("approximate must be 'none' or 'tanh'");
 }
 
 Value read_shrink(NodeReader& node) {

@@ -3,8 +3,9 @@
 //
 // Every operator decomposes into the graph's few (see op_table.h). Shapes that the model computes
 // are computed here, since all input shapes are known. Supported: opset 7 and later of the default
-// domain, IR version 3 and later, data in the file or beside it. Not yet: other domains, functions,
-// subgraphs, sparse tensors, and types that ir/graph.h lacks; never: sequences, maps, strings.
+// domain, operators that onnxruntime's optimizer makes (com.microsoft), IR version 3 and later, data
+// in the file or beside it. Not yet: functions, subgraphs, sparse tensors, and types that ir/graph.h
+// lacks; never: other domains, training, sequences, maps, strings.
 #pragma once
 
 #include <map>

@@ -19,23 +19,26 @@ std::vector<OpRow> all_rows() {
   for (const OpFamily family :
        {arithmetic_ops(), math_ops(), activation_ops(), constant_ops(), movement_ops(),
         indexing_ops(), window_ops(), resize_ops(), matrix_ops(), reduce_ops(), normalization_ops(),
-        quantization_ops()}) {
+        quantization_ops(), contrib_ops()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   return rows;
 }
 
 TEST_CASE("each operator stands in the table once") {
-  std::set<std::string> names;
+  std::set<std::pair<std::string, std::string>> names;
   for (const OpRow& row : all_rows()) {
-    CHECK(names.insert(row.name).second);
-    REQUIRE(find_op(row.name) != nullptr);
-    CHECK(find_op(row.name)->function == row.function);
-    CHECK(row.since >= kOldestOpset);
+    CHECK(names.emplace(row.domain, row.name).second);
+    REQUIRE(find_op(row.domain, row.name) != nullptr);
+    CHECK(find_op(row.domain, row.name)->function == row.function);
+    CHECK(row.since >= (row.domain == std::string() ? kOldestOpset : 1));
     CHECK(row.since <= kNewestOpset);
     CHECK(row.min_inputs <= row.max_inputs);
   }
-  CHECK(find_op("relu") == nullptr);
+  CHECK(find_op("", "relu") == nullptr);
+  CHECK(find_op("ai.onnx", "Relu") == find_op("", "Relu"));
+  CHECK(find_op(kMicrosoft, "Relu") == nullptr);
+  CHECK(find_op(kMicrosoft, "Gelu") != find_op("", "Gelu"));
 }
 
 // Shapes computed with operators: what exporters write for x.view(x.size(0), -1).
@@ -204,7 +207,7 @@ TEST_CASE("no operator trips over strange operands") {
               declared->mutable_shape()->add_dim()->set_dim_value(extent);
             }
           }
-          model.node(row.name, names, {"y"}).output("y");
+          model.node(row.name, names, {"y"}).domain(row.domain).output("y");
           for (const char* name : {"axis", "to", "blocksize", "size", "num_groups"}) {
             if (first % 2 == 0) model.attr(name, 1);
           }

@@ -122,11 +122,26 @@ TEST_CASE("after an unknown operator, reading goes on with the declared type") {
 }
 
 TEST_CASE("operators of other domains are named") {
-  Model model = relu_model();
-  model.graph().mutable_node(0)->set_domain("com.example");
-  const Outcome outcome = read(model);
-  CHECK(outcome.code == base::Code::kUnsupported);
-  CHECK_THAT(outcome.text(), Contains("com.example"));
+  const auto sentence = [](const char* domain, const char* op_type) {
+    Model model;
+    model.input("x", {1}).node(op_type, {"x"}, {"y"}).domain(domain).output("y");
+    const Outcome outcome = read(model);
+    CHECK(outcome.code == base::Code::kUnsupported);
+    return outcome.text();
+  };
+  CHECK_THAT(sentence("com.example", "Relu"),
+             Contains("operators of domain 'com.example' are not supported"));
+  CHECK_THAT(sentence("ai.onnx.ml", "Relu"), Contains("operators of domain 'ai.onnx.ml'"));
+  CHECK_THAT(sentence("ai.onnx.preview.training", "Adam"),
+             Contains("training operators (domain 'ai.onnx.preview.training')"));
+  CHECK_THAT(sentence("com.microsoft", "Relu"),
+             Contains("this operator of domain 'com.microsoft' is not supported"));
+}
+
+TEST_CASE("an operator of another domain does not depend on the default domain's opset") {
+  Model model(7);
+  model.input("x", {2}).node("Gelu", {"x"}, {"y"}).domain("com.microsoft").output("y");
+  CHECK(run(graph_of(model), {{0, 10}}) == std::vector<double>{0, 10});
 }
 
 TEST_CASE("an operator that its opset lacks is corrupt") {

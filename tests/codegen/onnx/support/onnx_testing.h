@@ -79,6 +79,10 @@ class Model {
     for (const std::string& name : outputs) added->add_output(name);
     return *this;
   }
+  Model& domain(const std::string& name) {
+    graph().mutable_node(graph().node_size() - 1)->set_domain(name);
+    return *this;
+  }
   Model& attr(const std::string& name, int64_t value) {
     ::onnx::AttributeProto* added = attribute(name, ::onnx::AttributeProto::INT);
     added->set_i(value);
