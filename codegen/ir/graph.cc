@@ -55,6 +55,9 @@ constexpr OpInfo kOps[kOpCount] = {
     {Op::kConv, "conv", OpClass::kStructured, 2},
     {Op::kPool, "pool", OpClass::kStructured, 1},
     {Op::kGather, "gather", OpClass::kStructured, 2},
+    {Op::kScatter, "scatter", OpClass::kStructured, 3},
+    {Op::kTopK, "top_k", OpClass::kStructured, 1},
+    {Op::kSuppress, "suppress", OpClass::kStructured, 3},
 };
 
 constexpr bool ops_in_order() {

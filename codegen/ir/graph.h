@@ -13,8 +13,8 @@
 // - Floats are IEEE 754 in their dtype; f16 and bf16 are computed in f32 and rounded. Integer
 //   arithmetic wraps. Integer Div and Rem truncate toward zero (as in C); division by zero gives 0.
 //   Rem of floats is fmod. Integer Pow wraps; a negative exponent is a truncating division of 1.
-//   Max and Min give NaN if either operand is NaN. Round is to nearest, ties to even. Cast from float
-//   to integer truncates toward zero and saturates, NaN gives 0; cast to bool is x != 0.
+//   Max and Min give NaN if either operand is NaN. Round is to nearest, ties to even. Cast from
+//   float to integer truncates toward zero and saturates, NaN gives 0; cast to bool is x != 0.
 // - Reduce, ArgReduce keep the reduced axes with extent 1 (a Reshape drops them). The order of
 //   float summation is not specified. A reduction over no elements gives its identity (sum 0,
 //   prod 1, max -inf or the lowest integer, min +inf or the highest).
@@ -112,8 +112,11 @@ enum class Op : uint8_t {
   kConv,       // ConvAttrs; (x [N,C,spatial...], w [O,C/groups,kernel...]) -> [N,O,spatial...]
   kPool,       // PoolAttrs; x [N,C,spatial...] -> [N,C,spatial...]
   kGather,     // GatherAttrs; (data, integer indices)
+  kScatter,    // ScatterAttrs; (data [N, ...], integer rows [M], updates [M, ...]) -> data's type
+  kTopK,       // TopKAttrs -> i64 indices, best first
+  kSuppress,  // SuppressAttrs: greedy suppression of boxes that overlap a better one -> bool [G, n]
 };
-inline constexpr int kOpCount = static_cast<int>(Op::kGather) + 1;
+inline constexpr int kOpCount = static_cast<int>(Op::kSuppress) + 1;
 
 enum class OpClass : uint8_t { kSource, kElementwise, kMovement, kStructured };
 
@@ -125,9 +128,15 @@ struct OpInfo {
   int8_t arity;  // number of operands; -1: one or more
 };
 const OpInfo& op_info(Op op);
-inline bool is_elementwise(Op op) { return op_info(op).op_class == OpClass::kElementwise; }
-inline bool is_movement(Op op) { return op_info(op).op_class == OpClass::kMovement; }
-inline bool is_structured(Op op) { return op_info(op).op_class == OpClass::kStructured; }
+inline bool is_elementwise(Op op) {
+  return op_info(op).op_class == OpClass::kElementwise;
+}
+inline bool is_movement(Op op) {
+  return op_info(op).op_class == OpClass::kMovement;
+}
+inline bool is_structured(Op op) {
+  return op_info(op).op_class == OpClass::kStructured;
+}
 
 // A constant's data: dense row-major elements of `type`, little-endian.
 struct Literal {
@@ -212,12 +221,34 @@ struct PoolAttrs {
   bool ceil_mode = false;
 };
 struct GatherAttrs {
-  int axis = 0;  // result shape: data[:axis] + indices + data[axis+1:]; negative indices count from the end
+  int axis = 0;  // result shape: data[:axis] + indices + data[axis+1:]; negative indices count from
+                 // the end
+};
+// The updates go into copies of data's rows one after the other: update j into row rows[j]. A row
+// number outside [0, N), negative ones too, drops its update.
+enum class ScatterKind : uint8_t { kReplace, kSum, kProd, kMax, kMin };
+struct ScatterAttrs {
+  ScatterKind kind = ScatterKind::kReplace;
+};
+// The indices along `axis` of the `count` largest (smallest) elements in falling (rising) order; of
+// equal elements the one with the lower index comes first. NaN counts as larger than any number.
+struct TopKAttrs {
+  int axis = 0;
+  int64_t count = 1;
+  bool largest = true;
+};
+// Operands: boxes f32 [G, n, 4], each (y1, x1, y2, x2) with y1 <= y2 and x1 <= x2, best first in
+// each group; candidates bool [G, n]; threshold f32 []. Going down the list, a candidate is kept
+// unless its intersection over union with a kept one is above the threshold or max_kept of its
+// group are kept already.
+struct SuppressAttrs {
+  int64_t max_kept = INT64_MAX;
 };
 
 using Attrs = std::variant<std::monostate, ConstantAttrs, CastAttrs, ReshapeAttrs, TransposeAttrs,
                            BroadcastAttrs, SliceAttrs, PadAttrs, ConcatAttrs, ReduceAttrs,
-                           ArgReduceAttrs, ScanAttrs, ConvAttrs, PoolAttrs, GatherAttrs>;
+                           ArgReduceAttrs, ScanAttrs, ConvAttrs, PoolAttrs, GatherAttrs,
+                           ScatterAttrs, TopKAttrs, SuppressAttrs>;
 
 struct Node {
   Op op = Op::kInput;
@@ -278,22 +309,24 @@ class Graph {
   NodeId add_splat(const TensorType& type, double value);
   // Appends a node whose type follows from infer_type(); operands that don't fit are a bug
   // (CAMSHAFT_CHECK): callers with untrusted attributes ask infer_type() first.
-  NodeId add(Op op, std::vector<NodeId> operands, Attrs attrs = {}, std::string_view node_name = "");
+  NodeId add(Op op, std::vector<NodeId> operands, Attrs attrs = {},
+             std::string_view node_name = "");
   void add_output(std::string_view output_name, NodeId node);
 
  private:
   std::vector<Node> nodes_;
 };
 
-// For each node, the nodes that read it (a node listed twice if it reads it twice). Outputs do not count.
+// For each node, the nodes that read it (a node listed twice if it reads it twice). Outputs do not
+// count.
 std::vector<std::vector<NodeId>> consumers_of(const Graph& graph);
 
 // The graph as text, one node a line, and back: the form that tests are written in.
 //   graph "name" {
 //     %0 = input "x" : f32[1x3x8x8]
 //     %1 = constant {0.5, -1} : f32[2] "bias"
-//     %2 = conv(%0, %5) {strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=1} : f32[1x2x4x4] "conv1"
-//     output "y" = %2
+//     %2 = conv(%0, %5) {strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1],
+//     groups=1} : f32[1x2x4x4] "conv1" output "y" = %2
 //       slice "lead" {offset=4, shape=[2,2]} unit "m"
 //   }
 // Inputs, outputs and slices may end in `unit "m"`. A long constant of equal elements prints as

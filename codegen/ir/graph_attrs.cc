@@ -54,6 +54,12 @@ Attrs default_attrs(Op op) {
       return PoolAttrs{};
     case Op::kGather:
       return GatherAttrs{};
+    case Op::kScatter:
+      return ScatterAttrs{};
+    case Op::kTopK:
+      return TopKAttrs{};
+    case Op::kSuppress:
+      return SuppressAttrs{};
     default:
       return {};
   }

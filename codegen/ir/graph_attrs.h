@@ -21,6 +21,7 @@ std::string attrs_key(const Attrs& attrs);
 inline constexpr std::string_view kPadModeNames[] = {"constant", "reflect", "edge", "wrap"};
 inline constexpr std::string_view kReduceKindNames[] = {"sum", "prod", "max", "min"};
 inline constexpr std::string_view kPoolKindNames[] = {"max", "average"};
+inline constexpr std::string_view kScatterKindNames[] = {"replace", "sum", "prod", "max", "min"};
 
 // Calls visit(name, field) for each field, in the order of printing. The literal of a Constant is
 // not a field. Field types: Shape, std::vector<int>, int, int64_t, bool, double, DType, enums.
@@ -101,6 +102,20 @@ void visit_fields(PoolAttrs& a, Visitor&& visit) {
 template <typename Visitor>
 void visit_fields(GatherAttrs& a, Visitor&& visit) {
   visit("axis", a.axis);
+}
+template <typename Visitor>
+void visit_fields(ScatterAttrs& a, Visitor&& visit) {
+  visit("kind", a.kind);
+}
+template <typename Visitor>
+void visit_fields(TopKAttrs& a, Visitor&& visit) {
+  visit("axis", a.axis);
+  visit("count", a.count);
+  visit("largest", a.largest);
+}
+template <typename Visitor>
+void visit_fields(SuppressAttrs& a, Visitor&& visit) {
+  visit("max_kept", a.max_kept);
 }
 
 // The same over whichever attributes a node holds.

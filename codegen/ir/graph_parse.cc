@@ -36,6 +36,8 @@ struct FieldReader {
       read_enum(field, kReduceKindNames);
     } else if constexpr (std::is_same_v<T, PoolKind>) {
       read_enum(field, kPoolKindNames);
+    } else if constexpr (std::is_same_v<T, ScatterKind>) {
+      read_enum(field, kScatterKindNames);
     } else if constexpr (std::is_same_v<T, DType>) {
       status = scan.dtype(field);
     } else if constexpr (std::is_arithmetic_v<T>) {

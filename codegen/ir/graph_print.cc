@@ -82,6 +82,9 @@ std::string field_text(ReduceKind value) {
 std::string field_text(PoolKind value) {
   return std::string(kPoolKindNames[static_cast<int>(value)]);
 }
+std::string field_text(ScatterKind value) {
+  return std::string(kScatterKindNames[static_cast<int>(value)]);
+}
 template <typename T>
 std::string field_text(const std::vector<T>& values) {
   std::string text = "[";

@@ -193,6 +193,54 @@ TypeResult infer_gather(const TypeQuery& query) {
   return checked_type(query, std::move(type));
 }
 
+TypeResult infer_scatter(const TypeQuery& query) {
+  const TensorType& data = query.operand(0);
+  const TensorType& rows = query.operand(1);
+  const TensorType& updates = query.operand(2);
+  if (!base::is_int(rows.dtype) || rows.rank() != 1) {
+    return reject(query, "row numbers must be integers with one axis");
+  }
+  if (data.rank() < 1 || updates.dtype != data.dtype) {
+    return reject(query, "data and updates must be of one dtype, with at least one axis");
+  }
+  TensorType fitting = data;
+  fitting.shape[0] = rows.shape[0];
+  if (updates != fitting) {
+    return reject(query, "updates must be %s: a row for each row number",
+                  to_string(fitting).c_str());
+  }
+  const bool is_arithmetic = query.as<ScatterAttrs>().kind != ScatterKind::kReplace;
+  if (is_arithmetic && !is_numeric(data.dtype)) return reject(query, "is not defined on bool");
+  return data;
+}
+
+TypeResult infer_top_k(const TypeQuery& query) {
+  const auto& attrs = query.as<TopKAttrs>();
+  CAMSHAFT_TRY(check_axis(query, attrs.axis));
+  TensorType type{DType::kInt64, query.operand(0).shape};
+  int64_t& extent = type.shape[static_cast<size_t>(attrs.axis)];
+  if (attrs.count < 0 || attrs.count > extent) {
+    return reject(query, "can't take %lld of %lld elements", static_cast<long long>(attrs.count),
+                  static_cast<long long>(extent));
+  }
+  extent = attrs.count;
+  return checked_type(query, std::move(type));
+}
+
+TypeResult infer_suppress(const TypeQuery& query) {
+  const TensorType& boxes = query.operand(0);
+  const TensorType& candidates = query.operand(1);
+  if (boxes.dtype != DType::kFloat32 || boxes.rank() != 3 || boxes.shape[2] != 4) {
+    return reject(query, "boxes must be f32 [groups, boxes, 4]");
+  }
+  const TensorType fitting{DType::kBool, {boxes.shape[0], boxes.shape[1]}};
+  if (candidates != fitting || query.operand(2) != TensorType{DType::kFloat32, {}}) {
+    return reject(query, "candidates must be %s and the threshold f32[]",
+                  to_string(fitting).c_str());
+  }
+  return candidates;
+}
+
 }  // namespace
 
 TypeResult infer_structured(const TypeQuery& query) {
@@ -209,9 +257,15 @@ TypeResult infer_structured(const TypeQuery& query) {
       return infer_conv(query);
     case Op::kPool:
       return infer_pool(query);
-    default:
-      CAMSHAFT_CHECK(query.op == Op::kGather);
+    case Op::kGather:
       return infer_gather(query);
+    case Op::kScatter:
+      return infer_scatter(query);
+    case Op::kTopK:
+      return infer_top_k(query);
+    default:
+      CAMSHAFT_CHECK(query.op == Op::kSuppress);
+      return infer_suppress(query);
   }
 }
 

@@ -187,6 +187,15 @@ Result<OracleTensor> evaluate_node(const Graph& graph, const Node& node,
                           node.name.c_str());
       }
       break;
+    case Op::kScatter:
+      evaluate_scatter(eval, result);
+      break;
+    case Op::kTopK:
+      evaluate_top_k(eval, result);
+      break;
+    case Op::kSuppress:
+      evaluate_suppress(eval, result);
+      break;
     default:
       if (is_elementwise(node.op)) {
         evaluate_elementwise(eval, result);

@@ -27,6 +27,9 @@ void evaluate_matmul(const Evaluation& eval, OracleTensor& result);
 void evaluate_conv(const Evaluation& eval, OracleTensor& result);
 void evaluate_pool(const Evaluation& eval, OracleTensor& result);
 base::Status evaluate_gather(const Evaluation& eval, OracleTensor& result);
+void evaluate_scatter(const Evaluation& eval, OracleTensor& result);
+void evaluate_top_k(const Evaluation& eval, OracleTensor& result);
+void evaluate_suppress(const Evaluation& eval, OracleTensor& result);
 
 // The arithmetic of Add, Mul, Min and Max, which reductions and scans repeat.
 double combine(ReduceKind kind, double a, double b);
@@ -41,6 +44,22 @@ bool int_less(int64_t a, int64_t b, DType dtype);
 Shape strides_of(const Shape& shape);
 // Product of extents [first, last).
 int64_t count_of(const Shape& shape, size_t first, size_t last);
+
+// An axis seen as the middle one of three.
+struct AxisView {
+  int64_t outer;
+  int64_t extent;
+  int64_t inner;
+
+  AxisView(const Shape& shape, int axis)
+      : outer(count_of(shape, 0, static_cast<size_t>(axis))),
+        extent(shape[static_cast<size_t>(axis)]),
+        inner(count_of(shape, static_cast<size_t>(axis) + 1, shape.size())) {}
+
+  size_t offset(int64_t o, int64_t i, int64_t n) const {
+    return static_cast<size_t>((o * extent + i) * inner + n);
+  }
+};
 
 // The vector of a tensor that holds its elements.
 inline const std::vector<double>& values_of(const OracleTensor& t, double) {

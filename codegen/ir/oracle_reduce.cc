@@ -21,22 +21,6 @@ std::vector<Shape> reduced_offsets(const Shape& from, const Shape& to,
   return offsets;
 }
 
-// An axis seen as the middle one of three.
-struct AxisView {
-  int64_t outer;
-  int64_t extent;
-  int64_t inner;
-
-  AxisView(const Shape& shape, int axis)
-      : outer(count_of(shape, 0, static_cast<size_t>(axis))),
-        extent(shape[static_cast<size_t>(axis)]),
-        inner(count_of(shape, static_cast<size_t>(axis) + 1, shape.size())) {}
-
-  size_t offset(int64_t o, int64_t i, int64_t n) const {
-    return static_cast<size_t>((o * extent + i) * inner + n);
-  }
-};
-
 template <typename T, typename Combine>
 void scan_axis(const AxisView& view, const ScanAttrs& attrs, const std::vector<T>& from, T identity,
                Combine&& combine_two, std::vector<T>& to) {

@@ -29,6 +29,7 @@ int64_t node_flops(const Task& task, NodeId id) {
     case Op::kReduce:
     case Op::kArgReduce:
     case Op::kScan:
+    case Op::kTopK:
       return task.type(node.inputs[0]).elements();
     default:
       return ir::is_elementwise(node.op) && node.op != Op::kCast ? elements : 0;

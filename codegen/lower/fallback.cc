@@ -243,13 +243,21 @@ class Emitter {
 }  // namespace
 
 bool matches_fallback(const Task& task) {
-  return task.region.root != ir::kNoNode && task.node(task.region.root).op != Op::kReduce;
+  if (task.region.root == ir::kNoNode) return false;
+  switch (task.node(task.region.root).op) {
+    case Op::kConv:
+    case Op::kPool:
+    case Op::kMatMul:
+    case Op::kArgReduce:
+    case Op::kScan:
+      return true;
+    default:  // have a strategy of their own that does all cases
+      return false;
+  }
 }
 
 std::vector<Knobs> knobs_fallback(const Task&) {
-  Knobs knobs;
-  knobs.lanes = knobs.pixels = knobs.vectors = knobs.unroll = 1;
-  return {knobs};
+  return {scalar_knobs()};
 }
 
 LoweredKernel emit_fallback(const Task& task, const Knobs& knobs) {

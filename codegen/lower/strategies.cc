@@ -13,7 +13,8 @@ constexpr Strategy kStrategies[] = {
     CAMSHAFT_STRATEGY(conv_depthwise), CAMSHAFT_STRATEGY(conv_direct),
     CAMSHAFT_STRATEGY(gemm),           CAMSHAFT_STRATEGY(pool),
     CAMSHAFT_STRATEGY(reduce),         CAMSHAFT_STRATEGY(elementwise),
-    CAMSHAFT_STRATEGY(fallback),
+    CAMSHAFT_STRATEGY(scatter),        CAMSHAFT_STRATEGY(top_k),
+    CAMSHAFT_STRATEGY(suppress),       CAMSHAFT_STRATEGY(fallback),
 };
 #undef CAMSHAFT_STRATEGY
 
@@ -47,6 +48,12 @@ base::Result<LoweredKernel> lower_region_with(const Task& task, std::string_view
                       name.data(), task.region.name.c_str());
   }
   return strategy->emit(task, knobs != nullptr ? *knobs : strategy->knobs(task).front());
+}
+
+Knobs scalar_knobs() {
+  Knobs knobs;
+  knobs.lanes = knobs.pixels = knobs.vectors = knobs.unroll = 1;
+  return knobs;
 }
 
 std::string to_string(const Knobs& knobs) {

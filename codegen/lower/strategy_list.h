@@ -18,8 +18,14 @@ CAMSHAFT_DECLARE_STRATEGY(conv_direct);
 CAMSHAFT_DECLARE_STRATEGY(gemm);
 CAMSHAFT_DECLARE_STRATEGY(pool);
 CAMSHAFT_DECLARE_STRATEGY(reduce);
+CAMSHAFT_DECLARE_STRATEGY(scatter);
+CAMSHAFT_DECLARE_STRATEGY(top_k);
+CAMSHAFT_DECLARE_STRATEGY(suppress);
 CAMSHAFT_DECLARE_STRATEGY(elementwise);
 CAMSHAFT_DECLARE_STRATEGY(fallback);
 #undef CAMSHAFT_DECLARE_STRATEGY
+
+// Knobs of a strategy without choices: no vectors, no tiles.
+Knobs scalar_knobs();
 
 }  // namespace camshaft::lower

@@ -36,6 +36,11 @@ bool starts_region(Op op) {
   return ir::is_structured(op) && op != Op::kGather;
 }
 
+// Nodes whose kernels read each operand element many times, or in no order: it must be in memory.
+bool reads_memory(Op op) {
+  return op == Op::kConv || op == Op::kPool || op == Op::kTopK || op == Op::kSuppress;
+}
+
 class Fuser {
  public:
   Fuser(Schedule& schedule, bool fuse)
@@ -131,7 +136,7 @@ class Fuser {
   // How consumer `consumer` reads its operand. Returns false if it must find it in memory.
   bool add_uses(NodeId consumer, std::set<Use>& uses) const {
     const Node& node = graph_.node(consumer);
-    if (node.op == Op::kConv || node.op == Op::kPool) return false;
+    if (reads_memory(node.op)) return false;
     if (node.op == Op::kMatMul) {
       uses.insert({region_of_[index(consumer)], true, false});
       return true;
