@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/onnx/formulas.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <numeric>
 
 namespace camshaft::onnx {
+
+std::vector<int> axis_range(int begin, int end) {
+  std::vector<int> axes(static_cast<size_t>(std::max(end - begin, 0)));
+  std::iota(axes.begin(), axes.end(), begin);
+  return axes;
+}
 
 Value gelu(Value x) {
   return 0.5 * x * (1.0 + erf(x * std::numbers::sqrt2 * 0.5));
@@ -17,6 +26,31 @@ Value tanh_gelu(Value x) {
 
 Value swish(Value x, double alpha) {
   return x * sigmoid(alpha == 1 ? x : alpha * x);
+}
+
+Value softmax(Value x, const std::vector<int>& axes) {
+  const Value powers = exp(x - reduce(ir::ReduceKind::kMax, x, axes));
+  return powers / reduce(ir::ReduceKind::kSum, powers, axes);
+}
+
+Value softmax_or_zero(Value x, const std::vector<int>& axes) {
+  const Value largest = reduce(ir::ReduceKind::kMax, x, axes);
+  const Value is_empty = equal(largest, -std::numeric_limits<double>::infinity());
+  const Value powers = exp(x - select(is_empty, scalar_like(largest, 0), largest));
+  const Value sum = reduce(ir::ReduceKind::kSum, powers, axes);
+  return powers / select(is_empty, scalar_like(sum, 1), sum);
+}
+
+Normalized normalize(Value x, const std::vector<int>& axes, double epsilon) {
+  const Value center = mean(x, axes);
+  const Value centered = x - center;
+  const Value inverse = 1.0 / sqrt(mean(centered * centered, axes) + epsilon);
+  return {centered * inverse, center, inverse};
+}
+
+Normalized normalize_rms(Value x, const std::vector<int>& axes, double epsilon) {
+  const Value inverse = 1.0 / sqrt(mean(x * x, axes) + epsilon);
+  return {x * inverse, Value(), inverse};
 }
 
 }  // namespace camshaft::onnx

@@ -8,11 +8,30 @@
 
 namespace camshaft::onnx {
 
+// Axes [begin, end).
+std::vector<int> axis_range(int begin, int end);
+
 // x * Phi(x), Phi being the normal distribution's.
 Value gelu(Value x);
 // gelu(x) as approximated with tanh.
 Value tanh_gelu(Value x);
 // x * sigmoid(alpha * x).
 Value swish(Value x, double alpha);
+
+// e^x over its sum along the axes.
+Value softmax(Value x, const std::vector<int>& axes);
+// The same, but 0 where all of a row is -inf.
+Value softmax_or_zero(Value x, const std::vector<int>& axes);
+
+// What normalizing by mean and variance over some axes gives; the statistics keep them with
+// extent 1.
+struct Normalized {
+  Value y;
+  Value mean;
+  Value inverse_deviation;
+};
+Normalized normalize(Value x, const std::vector<int>& axes, double epsilon);
+// The same by the mean square, without a mean.
+Normalized normalize_rms(Value x, const std::vector<int>& axes, double epsilon);
 
 }  // namespace camshaft::onnx

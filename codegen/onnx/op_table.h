@@ -47,6 +47,8 @@ OpFamily matrix_ops();
 OpFamily reduce_ops();
 OpFamily normalization_ops();
 OpFamily quantization_ops();
+OpFamily attention_ops();
+OpFamily transformer_ops();
 OpFamily contrib_ops();
 
 // The row of an operator, or null. The default domain is "" or "ai.onnx".

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Normalizations, and the softmax family.
 #include <cmath>
-#include <numeric>
 #include <utility>
 
+#include "codegen/onnx/formulas.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
@@ -11,13 +11,6 @@ namespace {
 
 using ir::ReduceKind;
 using Axes = std::vector<int>;
-
-// Axes [begin, end).
-Axes axis_range(int begin, int end) {
-  Axes axes(static_cast<size_t>(std::max(end - begin, 0)));
-  std::iota(axes.begin(), axes.end(), begin);
-  return axes;
-}
 
 // --- Softmax -------------------------------------------------------------------------------------
 
@@ -39,8 +32,7 @@ Value read_softmax(NodeReader& node) {
   const Value x = node.input(0);
   const std::optional<Axes> axes = softmax_axes(node);
   if (!axes) return {};
-  const Value powers = exp(x - reduce(ReduceKind::kMax, x, *axes));
-  return powers / reduce(ReduceKind::kSum, powers, *axes);
+  return softmax(x, *axes);
 }
 
 Value read_log_softmax(NodeReader& node) {
@@ -70,20 +62,6 @@ Value read_hardmax(NodeReader& node) {
 }
 
 // --- Statistics ----------------------------------------------------------------------------------
-
-// What normalizing by mean and variance over some axes gives.
-struct Normalized {
-  Value y;
-  Value mean;
-  Value inverse_deviation;
-};
-
-Normalized normalize(Value x, const Axes& axes, double epsilon) {
-  const Value center = mean(x, axes);
-  const Value centered = x - center;
-  const Value inverse = 1.0 / sqrt(mean(centered * centered, axes) + epsilon);
-  return {centered * inverse, center, inverse};
-}
 
 // The dtype in which statistics are computed: stash_type, f32 unless given.
 DType stash_type(NodeReader& node, DType dtype) {
@@ -181,9 +159,8 @@ Value read_rms_normalization(NodeReader& node) {
   const int axis = node.axis(node.int_attr("axis", -1), x.rank());
   const double epsilon = node.float_attr("epsilon", 1e-5);
   const Value wide = cast(x, stash_type(node, x.dtype()));
-  const Value square = mean(wide * wide, axis_range(axis, x.rank()));
-  return cast(wide * (1.0 / sqrt(square + epsilon)), x.dtype()) *
-         broadcast_to(node.input(1), x.shape());
+  const Value y = normalize_rms(wide, axis_range(axis, x.rank()), epsilon).y;
+  return cast(y, node.input(1).dtype()) * broadcast_to(node.input(1), x.shape());
 }
 
 // Scale and bias are one value a group before opset 21, one a channel from then on.

@@ -19,7 +19,7 @@ std::vector<OpRow> all_rows() {
   for (const OpFamily family :
        {arithmetic_ops(), math_ops(), activation_ops(), constant_ops(), movement_ops(),
         indexing_ops(), window_ops(), resize_ops(), matrix_ops(), reduce_ops(), normalization_ops(),
-        quantization_ops(), contrib_ops()}) {
+        quantization_ops(), attention_ops(), transformer_ops(), contrib_ops()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   return rows;

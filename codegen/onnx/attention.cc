@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/onnx/attention.h"
+
+#include <limits>
+
+#include "codegen/onnx/builder.h"
+#include "codegen/onnx/formulas.h"
+
+namespace camshaft::onnx {
+namespace {
+
+// Heads of q that share a head of k become rows of one product.
+Value group_heads(Value x, int64_t kv_heads) {
+  if (!x || x.dim(1) == kv_heads) return x;
+  return reshape(x, {x.dim(0), kv_heads, x.dim(1) / kv_heads * x.dim(2), x.dim(3)});
+}
+
+Value ungroup_heads(Value x, int64_t heads) {
+  if (!x || x.dim(1) == heads) return x;
+  return reshape(x, {x.dim(0), heads, x.dim(1) * x.dim(2) / heads, x.dim(3)});
+}
+
+}  // namespace
+
+DType attention_dtype(Value x) {
+  return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+}
+
+AttentionStages attend(const Attention& attention) {
+  const DType dtype = attention_dtype(attention.q);
+  const int64_t heads = attention.q.dim(1);
+  const int64_t kv_heads = attention.k.dim(1);
+  AttentionStages stages;
+  const Value q = group_heads(cast(attention.q, dtype), kv_heads);
+  const Value k = transpose(cast(attention.k, dtype), {0, 1, 3, 2});
+  const Value product = matmul(q, k);
+  stages.scores = ungroup_heads(attention.scale == 1 ? product : product * attention.scale, heads);
+  stages.capped = stages.scores;
+  if (attention.softcap != 0) {
+    stages.capped = attention.softcap * tanh(stages.scores / attention.softcap);
+  }
+  stages.biased = stages.capped;
+  if (attention.bias) stages.biased = stages.biased + cast(attention.bias, dtype);
+  if (attention.allowed) {
+    const double masked = -std::numeric_limits<double>::infinity();
+    stages.biased = select(attention.allowed, stages.biased, scalar_like(stages.biased, masked));
+  }
+  const Value logits = cast(stages.biased, attention.softmax_dtype);
+  stages.probabilities =
+      attention.may_see_nothing ? softmax_or_zero(logits, {3}) : softmax(logits, {3});
+  const Value p = group_heads(cast(stages.probabilities, dtype), kv_heads);
+  const Value y = ungroup_heads(matmul(p, cast(attention.v, dtype)), heads);
+  stages.y = cast(y, attention.q.dtype());
+  return stages;
+}
+
+Value split_heads(Value x, int64_t heads) {
+  if (!x) return x;
+  return transpose(reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
+}
+
+Value merge_heads(Value x) {
+  if (!x) return x;
+  return reshape(transpose(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
+}
+
+Value positions(Builder& builder, int64_t count, int axis) {
+  return place_axes(cast(builder.iota(count), DType::kInt32), {axis}, 4);
+}
+
+Value both(Value a, Value b) {
+  if (!a) return b;
+  return b ? logical_and(a, b) : a;
+}
+
+}  // namespace camshaft::onnx
