@@ -5,9 +5,10 @@ namespace camshaft::onnx {
 
 const OpRow* find_op(std::string_view domain, std::string_view name) {
   constexpr OpFamily (*kFamilies[])() = {
-      arithmetic_ops,    math_ops,         activation_ops, constant_ops,    movement_ops,
-      indexing_ops,      window_ops,       resize_ops,     matrix_ops,      reduce_ops,
-      normalization_ops, quantization_ops, attention_ops,  transformer_ops, contrib_ops,
+      arithmetic_ops,   math_ops,      activation_ops,  constant_ops,
+      movement_ops,     indexing_ops,  scatter_ops,     window_ops,
+      resize_ops,       matrix_ops,    reduce_ops,      normalization_ops,
+      quantization_ops, attention_ops, transformer_ops, contrib_ops,
   };
   if (domain == "ai.onnx") domain = "";
   for (const auto family : kFamilies) {

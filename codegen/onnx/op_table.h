@@ -41,6 +41,7 @@ OpFamily activation_ops();
 OpFamily constant_ops();
 OpFamily movement_ops();
 OpFamily indexing_ops();
+OpFamily scatter_ops();
 OpFamily window_ops();
 OpFamily resize_ops();
 OpFamily matrix_ops();

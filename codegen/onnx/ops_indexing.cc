@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/onnx/flat_index.h"
 #include "codegen/onnx/op_table.h"
 #include "runtime/base/bytes.h"
 
@@ -200,17 +201,6 @@ Value read_center_crop_pad(NodeReader& node) {
   return pad(x, std::move(attrs));
 }
 
-// Positions along one axis of a tensor of `rank` axes.
-Value positions(NodeReader& node, int64_t extent, int axis, int rank) {
-  return place_axes(node.builder().iota(extent), {axis}, rank);
-}
-
-// Indices in [0, extent) from ones that may count from the end.
-Value wrapped(Value indices, int64_t extent) {
-  const Value wide = cast(indices, DType::kInt64);
-  return select(less(wide, 0.0), wide + static_cast<double>(extent), wide);
-}
-
 Value read_gather(NodeReader& node) {
   const Value data = node.input(0);
   if (data.rank() == 0) return node.invalid("can't gather from a scalar");
@@ -225,18 +215,13 @@ Value read_gather_elements(NodeReader& node) {
   if (data.rank() == 0 || indices.rank() != data.rank()) {
     return node.invalid("data and indices must be of one rank");
   }
-  Value place = wrapped(indices, data.dim(axis));
-  double stride = 1;
-  Value number;
-  for (int i = data.rank() - 1; i >= 0; --i) {
+  for (int i = 0; i < data.rank(); ++i) {
     if (i != axis && indices.dim(i) > data.dim(i)) {
       return node.invalid("indices exceed data on axis %d", i);
     }
-    const Value at = i == axis ? place : positions(node, indices.dim(i), i, data.rank());
-    number = number ? number + at * stride : at * stride;
-    stride *= static_cast<double>(data.dim(i));
   }
-  return gather(reshape(data, {data.elements()}), broadcast_to(number, indices.shape()), 0);
+  return gather(reshape(data, {data.elements()}),
+                element_numbers(indices, data.shape(), axis, Outside::kUnspecified), 0);
 }
 
 // The last axis of indices holds the first coordinates after the batch axes.
@@ -249,23 +234,12 @@ Value read_gather_nd(NodeReader& node) {
       !std::equal(data.shape().begin(), data.shape().begin() + batch, indices.shape().begin())) {
     return node.invalid("data, indices and batch_dims don't fit");
   }
-  const auto coordinates = static_cast<int>(batch + depth);
-  const int rank = indices.rank() - 1;
-  Value number;
-  int64_t stride = 1;
-  for (int i = coordinates - 1; i >= 0; --i) {
-    const auto column = static_cast<int64_t>(i) - batch;
-    const Value at =
-        column < 0 ? positions(node, data.dim(i), i, rank)
-                   : wrapped(drop_axes(slice_axis(indices, rank, column, 1), {rank}), data.dim(i));
-    const Value part = at * static_cast<double>(stride);
-    number = number ? number + part : part;
-    stride *= data.dim(i);
-  }
-  Shape flat = {stride};
-  flat.insert(flat.end(), data.shape().begin() + coordinates, data.shape().end());
-  const Shape result(indices.shape().begin(), indices.shape().end() - 1);
-  return gather(reshape(data, std::move(flat)), broadcast_to(number, result), 0);
+  const auto open = data.shape().begin() + batch + depth;
+  const Shape prefix(data.shape().begin(), open);
+  Shape flat = {TensorType{DType::kBool, prefix}.elements()};
+  flat.insert(flat.end(), open, data.shape().end());
+  return gather(reshape(data, std::move(flat)),
+                tuple_numbers(indices, prefix, static_cast<int>(batch), Outside::kUnspecified), 0);
 }
 
 Value read_one_hot(NodeReader& node) {
@@ -278,15 +252,15 @@ Value read_one_hot(NodeReader& node) {
   const int rank = indices.rank() + 1;
   const int axis = node.axis(node.int_attr("axis", -1), rank);
   const auto extent = static_cast<int64_t>(*depth);
-  const Value is_on =
-      equal(insert_axis(wrapped(indices, extent), axis), positions(node, extent, axis, rank));
+  const Value is_on = equal(insert_axis(wrapped(indices, extent), axis),
+                            positions(&node.builder(), extent, axis, rank));
   return select(is_on, reshape(slice_axis(values, 0, 1, 1), {}),
                 reshape(slice_axis(values, 0, 0, 1), {}));
 }
 
 // Column minus row for each place of a matrix.
 Value diagonals(NodeReader& node, int64_t rows, int64_t columns) {
-  return positions(node, columns, 1, 2) - positions(node, rows, 0, 2);
+  return positions(&node.builder(), columns, 1, 2) - positions(&node.builder(), rows, 0, 2);
 }
 
 Value read_trilu(NodeReader& node) {

@@ -135,5 +135,8 @@ Value matmul(Value a, Value b);
 Value conv(Value x, Value w, ir::ConvAttrs attrs);
 Value pool(Value x, ir::PoolAttrs attrs);
 Value gather(Value data, Value indices, int axis);
+Value scatter(Value data, Value rows, Value updates, ir::ScatterKind kind);
+Value top_k(Value x, ir::TopKAttrs attrs);
+Value suppress(Value boxes, Value candidates, Value threshold, int64_t max_kept);
 
 }  // namespace camshaft::onnx

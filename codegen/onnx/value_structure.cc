@@ -156,4 +156,19 @@ Value gather(Value data, Value indices, int axis) {
   return data.builder()->add(ir::Op::kGather, {data, indices}, ir::GatherAttrs{axis});
 }
 
+Value scatter(Value data, Value rows, Value updates, ir::ScatterKind kind) {
+  if (!data || !rows || !updates) return {};
+  return data.builder()->add(ir::Op::kScatter, {data, rows, updates}, ir::ScatterAttrs{kind});
+}
+
+Value top_k(Value x, ir::TopKAttrs attrs) {
+  return x ? x.builder()->add(ir::Op::kTopK, {x}, attrs) : Value();
+}
+
+Value suppress(Value boxes, Value candidates, Value threshold, int64_t max_kept) {
+  if (!boxes || !candidates || !threshold) return {};
+  return boxes.builder()->add(ir::Op::kSuppress, {boxes, candidates, threshold},
+                              ir::SuppressAttrs{max_kept});
+}
+
 }  // namespace camshaft::onnx

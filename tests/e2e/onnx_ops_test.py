@@ -19,8 +19,8 @@ MISSING_OPERATORS = """
     Col2Im Compress ConvInteger DFT DeformConv Det DynamicQuantizeLinear
     FlexAttention GRU GridSample HammingWindow HannWindow If LSTM LinearAttention Loop MatMulInteger
     MaxUnpool MelWeightMatrix NonMaxSuppression NonZero QLinearConv QLinearMatMul RNN
-    RandomUniformLike ReverseSequence RoiAlign STFT Scan Scatter ScatterElements
-    ScatterND TopK Unique
+    RandomUniformLike ReverseSequence RoiAlign STFT Scan
+    Unique
 """.split()
 
 # Operators that are refused for good: they are about text, images, sequences, options or training.

@@ -3,13 +3,12 @@
 not test: the reader and the oracle against onnxruntime."""
 
 import os
-import tempfile
 import unittest
 
 import numpy as np
 import onnx
 import onnx_cases
-import onnxruntime
+import peers
 from onnx_cases import make_case
 
 RNG = np.random.default_rng(7)
@@ -284,35 +283,11 @@ def network_cases():
 FAMILIES = (elementwise_cases, movement_cases, window_cases, matrix_cases, reduce_cases,
             normalization_cases, quantization_cases, network_cases)
 
-def reference(case):
-    """The outputs of onnxruntime."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(case.model.SerializeToString(), options,
-                                           providers=["CPUExecutionProvider"])
-    names = [info.name for info in case.model.graph.input]
-    return session.run(None, dict(zip(names, case.inputs)))
-
 
 class OnnxOpsets(unittest.TestCase):
     def check_family(self, family):
-        cases, wrong = [], []
-        for case in family():
-            try:
-                case.outputs = reference(case)
-            except Exception as error:
-                wrong.append("%s: onnxruntime says %s" % (case.name, str(error)[:300]))
-                continue
-            case.rtol, case.atol = 1e-4, 1e-5
-            cases.append(case)
-        with tempfile.TemporaryDirectory() as folder:
-            results = onnx_cases.run_cases(cases, folder)
-        self.assertEqual(len(results), len(cases))
-        for result in results:
-            if result.status != "passed":
-                wrong.append("%s %s: %s" % (result.case.name, result.status, result.problems))
-        self.assertEqual("\n".join(wrong), "")
+        cases, wrong = peers.refer(family())
+        self.assertEqual("\n".join(wrong + peers.wrong_on_oracle(cases)), "")
 
 
 def add_test(family):
