@@ -45,6 +45,31 @@ TEST_CASE("concat and pad") {
   })");
 }
 
+TEST_CASE("bits: casts that keep them, and shifts by any amount") {
+  const ScheduleRun run = check_graph(R"(graph "g" {
+    %x = input "x" : f32[300]
+    %n = input "n" : u32[300]
+    %u = bitcast(%x) {to=u32}
+    %five = constant {splat 5} : u32[300]
+    %far = constant {splat 32} : u32[300]
+    %l = shift_left(%u, %n)
+    %r = shift_right(%u, %five)
+    %z = shift_right(%u, %far)
+    %a = or(%l, %r)
+    %b = xor(%a, %z)
+    %h = cast(%x) {to=f16}
+    %hb = bitcast(%h) {to=u16}
+    %back = bitcast(%hb) {to=f16}
+    %i = bitcast(%b) {to=i32}
+    %t = atan(%x)
+    output "i" = %i
+    output "hb" = %hb
+    output "back" = %back
+    output "t" = %t
+  })");
+  for (const std::string& strategy : run.strategies) CHECK(strategy == "elementwise");
+}
+
 TEST_CASE("softmax over rows and over columns is one kernel") {
   for (const char* axis : {"2", "1", "0"}) {
     const std::string shape = std::string(axis) == "2"   ? "[9,7,1]"
