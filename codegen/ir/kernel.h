@@ -96,7 +96,6 @@ enum class KOp : uint8_t {
   kLog,
   kSin,
   kCos,
-  kAtan,
   kTanh,
   kErf,
   kPow,

@@ -6,10 +6,35 @@
 
 #include "codegen/ir/literal.h"
 #include "codegen/ir/oracle.h"
+#include "codegen/onnx/extents.h"
 #include "runtime/base/log_ring.h"
 
 namespace camshaft::onnx {
 namespace {
+
+// Values that stand for sizes are small.
+constexpr int64_t kBoundedElements = 256;
+
+bool carries_bounds(ir::Op op) {
+  switch (op) {
+    case ir::Op::kAdd:
+    case ir::Op::kSub:
+    case ir::Op::kMul:
+    case ir::Op::kDiv:
+    case ir::Op::kMin:
+    case ir::Op::kMax:
+    case ir::Op::kSelect:
+    case ir::Op::kCast:
+    case ir::Op::kFloor:
+    case ir::Op::kCeil:
+    case ir::Op::kRound:
+    case ir::Op::kReduce:
+    case ir::Op::kGather:
+      return true;
+    default:
+      return ir::is_movement(op);
+  }
+}
 
 // Products and windows grow faster than their operands, and no shape is computed with them.
 bool is_cheap(ir::Op op) {
@@ -82,11 +107,16 @@ bool Builder::may_make(int64_t elements) {
   return false;
 }
 
-Value Builder::add(ir::Op op, const std::vector<Value>& operands, ir::Attrs attrs) {
+Value Builder::add(ir::Op op, const std::vector<Value>& given, ir::Attrs attrs) {
+  std::vector<Value> operands = given;
+  std::map<int, Value> counts;
+  if (!carry_counts(op, attrs, &operands, &counts)) return {};
   std::vector<TensorType> types;
+  Literals literals;
   for (const Value& operand : operands) {
     if (!operand) return {};
     types.push_back(operand.type());
+    literals.push_back(literal(operand.index()));
   }
   const uint64_t sequence = base::log_sequence();
   base::Result<TensorType> type = ir::infer_type(op, types, attrs);
@@ -95,30 +125,32 @@ Value Builder::add(ir::Op op, const std::vector<Value>& operands, ir::Attrs attr
     return fail(lines.empty() ? std::string(ir::op_info(op).name) + " is not possible here"
                               : lines.back().text);
   }
-  Entry entry{.type = *type, .literal = fold(op, operands, attrs, *type), .name = node_name_};
+  Entry entry{.type = *type, .literal = fold(op, literals, attrs, *type), .name = node_name_};
   if (entry.literal != nullptr) {
     if (op == ir::Op::kBroadcast) entry.broadcast_of = operands[0].index();
   } else {
+    entry.bounds = bounds_of(op, operands, attrs, *type);
     std::vector<ir::NodeId> nodes;
     for (const Value& operand : operands) nodes.push_back(node(operand));
     entry.node = graph_->add(op, std::move(nodes), std::move(attrs), node_name_);
   }
+  entry.counts = std::move(counts);
   return append(std::move(entry));
 }
 
-std::shared_ptr<const ir::Literal> Builder::fold(ir::Op op, const std::vector<Value>& operands,
+std::shared_ptr<const ir::Literal> Builder::fold(ir::Op op, const Literals& operands,
                                                  const ir::Attrs& attrs,
                                                  const TensorType& type) const {
   if (!is_cheap(op) || type.elements() > kFoldElements) return nullptr;
-  for (const Value& operand : operands) {
-    if (operand.literal() == nullptr || operand.elements() > kFoldElements) return nullptr;
+  for (const std::shared_ptr<const ir::Literal>& operand : operands) {
+    if (operand == nullptr || operand->type.elements() > kFoldElements) return nullptr;
   }
   ir::Graph scratch;
   std::vector<ir::NodeId> nodes;
   std::vector<ir::OracleTensor> tensors;
-  for (const Value& operand : operands) {
-    nodes.push_back(scratch.add_constant(literal(operand.index())));
-    tensors.push_back(ir::to_oracle(*operand.literal()));
+  for (const std::shared_ptr<const ir::Literal>& operand : operands) {
+    nodes.push_back(scratch.add_constant(operand));
+    tensors.push_back(ir::to_oracle(*operand));
   }
   std::vector<const ir::OracleTensor*> borrowed;
   for (const ir::OracleTensor& tensor : tensors) borrowed.push_back(&tensor);
@@ -126,6 +158,50 @@ std::shared_ptr<const ir::Literal> Builder::fold(ir::Op op, const std::vector<Va
   base::Result<ir::OracleTensor> value = ir::evaluate_node(scratch, scratch.node(result), borrowed);
   if (!value) return nullptr;
   return std::make_shared<const ir::Literal>(ir::to_literal(*value));
+}
+
+// The operation on its operands' bounds, for those that grow with their operands: sizes are not
+// negative, and nothing else has bounds.
+std::shared_ptr<const ir::Literal> Builder::bounds_of(ir::Op op, const std::vector<Value>& operands,
+                                                      const ir::Attrs& attrs,
+                                                      const TensorType& type) const {
+  if (type.elements() > kBoundedElements || !carries_bounds(op)) return nullptr;
+  Literals most;
+  for (const Value& operand : operands) {
+    const std::shared_ptr<const ir::Literal>& known = literal(operand.index());
+    most.push_back(known != nullptr ? known : bounds(operand.index()));
+  }
+  if (op == ir::Op::kSelect) {
+    return most[1] == nullptr || most[2] == nullptr
+               ? nullptr
+               : fold(ir::Op::kMax, {most[1], most[2]}, {}, type);
+  }
+  if (op == ir::Op::kMin) {  // one bound is enough
+    if (most[0] == nullptr) return most[1];
+    if (most[1] == nullptr) return most[0];
+  }
+  const bool shrinks = op == ir::Op::kSub || op == ir::Op::kDiv;
+  if (shrinks && literal(operands[1].index()) == nullptr) return most[0];
+  for (const std::shared_ptr<const ir::Literal>& each : most) {
+    if (each == nullptr) return nullptr;
+  }
+  return fold(op, most, attrs, type);
+}
+
+Value Builder::with_counts(Value x, std::map<int, Value> counts) {
+  if (!x) return x;
+  Entry entry = entries_[static_cast<size_t>(x.index())];
+  if (entry.literal == nullptr || entry.broadcast_of >= 0) entry.node = node(x);
+  entry.counts = std::move(counts);
+  return append(std::move(entry));
+}
+
+Value Builder::with_bound(Value x, int64_t most) {
+  if (!x || x.literal() != nullptr) return x;
+  Entry entry = entries_[static_cast<size_t>(x.index())];
+  entry.bounds =
+      std::make_shared<const ir::Literal>(ir::splat_literal(entry.type, static_cast<double>(most)));
+  return append(std::move(entry));
 }
 
 ir::NodeId Builder::node(Value value) {

@@ -49,6 +49,22 @@ class Builder {
   Value iota(int64_t count);        // i64[count]: 0, 1, ...
   Value add(ir::Op op, const std::vector<Value>& operands, ir::Attrs attrs = {});
 
+  // Data-dependent extents (extents.h): x with these counts, by axis, instead of its own.
+  Value with_counts(Value x, std::map<int, Value> counts);
+  const std::map<int, Value>& counts(int index) const {
+    return entries_[static_cast<size_t>(index)].counts;
+  }
+  // What no element of an integer value is above, where that is known: of its type and shape.
+  const std::shared_ptr<const ir::Literal>& bounds(int index) const {
+    return entries_[static_cast<size_t>(index)].bounds;
+  }
+  // x, known to be nowhere above `most`.
+  Value with_bound(Value x, int64_t most);
+  // Remembers that `is_exceeded` (bool[]) tells of a bound that the caller gave and that a run
+  // broke.
+  void watch_bound(Value is_exceeded) { watched_bounds_.push_back(is_exceeded); }
+  const std::vector<Value>& watched_bounds() const { return watched_bounds_; }
+
   // Whether a formula may make so many elements; tells failure if not.
   bool may_make(int64_t elements);
 
@@ -74,14 +90,21 @@ class Builder {
     std::shared_ptr<const ir::Literal> literal = nullptr;
     int broadcast_of = -1;
     std::string name = {};
+    std::map<int, Value> counts = {};
+    std::shared_ptr<const ir::Literal> bounds = nullptr;
   };
   Value append(Entry entry);
-  std::shared_ptr<const ir::Literal> fold(ir::Op op, const std::vector<Value>& operands,
+  using Literals = std::vector<std::shared_ptr<const ir::Literal>>;
+  std::shared_ptr<const ir::Literal> fold(ir::Op op, const Literals& operands,
                                           const ir::Attrs& attrs, const TensorType& type) const;
+  std::shared_ptr<const ir::Literal> bounds_of(ir::Op op, const std::vector<Value>& operands,
+                                               const ir::Attrs& attrs,
+                                               const TensorType& type) const;
 
   ir::Graph* graph_;
   std::deque<Entry> entries_;  // a deque: types and literals stay where they are
   std::map<std::tuple<DType, uint64_t, int>, int> scalars_;  // dtype, bits, rank -> entry
+  std::vector<Value> watched_bounds_;
   int64_t made_elements_ = 0;
   std::string node_name_;
   std::string failure_;

@@ -31,6 +31,11 @@ Value wrapped(Value indices, int64_t extent) {
   return select(less(wide, 0.0), wide + static_cast<double>(extent), wide);
 }
 
+Value wrapped(Value indices, Value extent) {
+  const Value wide = cast(indices, DType::kInt64);
+  return select(less(wide, 0.0), wide + extent, wide);
+}
+
 Value element_numbers(Value indices, const Shape& shape, int axis, Outside outside) {
   if (!indices) return {};
   const int64_t below = -TensorType{DType::kBool, shape}.elements();

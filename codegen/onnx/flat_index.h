@@ -11,6 +11,7 @@ Value positions(Builder* builder, int64_t extent, int axis, int rank);
 
 // Indices in [0, extent) from ones that may count from the end: i64.
 Value wrapped(Value indices, int64_t extent);
+Value wrapped(Value indices, Value extent);  // i64, broadcast to the indices
 
 // What becomes of an index that its axis doesn't have.
 enum class Outside : uint8_t {

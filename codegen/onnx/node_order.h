@@ -10,12 +10,16 @@
 
 namespace camshaft::onnx {
 
+// The nodes of a graph or a function.
+using Nodes = google::protobuf::RepeatedPtrField<::onnx::NodeProto>;
+
 // How a node is called in problems: its name, or its first output if it has none.
 std::string node_label(const ::onnx::NodeProto& node);
 
-// The nodes of `graph`, each after those whose outputs it reads; in the file's order where that is
-// one. Nodes on a cycle are left out, with a problem; so is a second maker of one name.
-std::vector<const ::onnx::NodeProto*> order_nodes(const ::onnx::GraphProto& graph,
+// `nodes`, each after those whose outputs it or a graph among its attributes reads; in the file's
+// order where that is one. Nodes on a cycle are left out, with a problem; so is a second maker of
+// one name.
+std::vector<const ::onnx::NodeProto*> order_nodes(const Nodes& nodes,
                                                   std::vector<Problem>* problems);
 
 }  // namespace camshaft::onnx

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codegen/onnx/format.h"
+#include "codegen/onnx/scope.h"
 #include "codegen/onnx/tensor_proto.h"
 
 namespace camshaft::onnx {
@@ -21,14 +22,16 @@ const char* type_name(int type) {
 
 }  // namespace
 
-NodeReader::NodeReader(const ::onnx::NodeProto& node, int opset, std::vector<Value> inputs,
-                       Builder* builder, ExternalFiles* files)
+NodeReader::NodeReader(const ::onnx::NodeProto& node, std::string label, int opset,
+                       std::vector<Value> inputs, Reading* reading, SubgraphReader* subgraphs)
     : node_(node),
+      label_(std::move(label)),
       opset_(opset),
       inputs_(std::move(inputs)),
       outputs_(static_cast<size_t>(node.output_size())),
-      builder_(builder),
-      files_(files),
+      reading_(reading),
+      builder_(&reading->builder),
+      subgraphs_(subgraphs),
       asked_(static_cast<size_t>(node.attribute_size())) {}
 
 Value NodeReader::input(int i) const {
@@ -38,17 +41,42 @@ Value NodeReader::input(int i) const {
 std::optional<Shape> NodeReader::known_ints(int i, const char* what) {
   std::optional<Shape> values = input(i).known_ints();
   if (!values) {
-    unsupported("input %d (%s) depends on data; it must be known when compiling", i, what);
+    tell_unknown(i, what);
   }
   return values;
+}
+
+std::optional<Shape> NodeReader::bounded_ints(int i, const char* what) {
+  std::optional<Shape> bounds = input(i).upper_bounds();
+  if (input(i).literal() != nullptr) return bounds;
+  const std::optional<int64_t> given = given_bound(i);
+  if (given && !bounds) bounds = Shape(static_cast<size_t>(input(i).elements()), *given);
+  if (!bounds) {
+    const std::string name = i < node_.input_size() ? printable(node_.input(i)) : "";
+    unsupported(
+        "input %d (%s) depends on data, and nothing bounds it; it must be known when compiling: "
+        "give --bound '%s=N' or, for an input of the model, --freeze '%s=VALUE'",
+        i, what, name.c_str(), name.c_str());
+    return std::nullopt;
+  }
+  for (int64_t& bound : *bounds) bound = std::min(bound, given.value_or(bound));
+  return bounds;
 }
 
 std::optional<std::vector<double>> NodeReader::known_doubles(int i, const char* what) {
   std::optional<std::vector<double>> values = input(i).known_doubles();
   if (!values) {
-    unsupported("input %d (%s) depends on data; it must be known when compiling", i, what);
+    tell_unknown(i, what);
   }
   return values;
+}
+
+void NodeReader::tell_unknown(int i, const char* what) {
+  const std::string name = i < node_.input_size() ? printable(node_.input(i)) : "";
+  unsupported(
+      "input %d (%s) depends on data; it must be known when compiling: if '%s' is an input of the "
+      "model, give --freeze '%s=VALUE'",
+      i, what, name.c_str(), name.c_str());
 }
 
 std::optional<double> NodeReader::known_scalar(int i, const char* what) {
@@ -111,7 +139,8 @@ std::shared_ptr<const ir::Literal> NodeReader::tensor_attr(std::string_view name
   const AttributeProto* attribute = find_typed(name, AttributeProto::TENSOR);
   if (attribute == nullptr) return nullptr;
   Failure failure;
-  std::shared_ptr<const ir::Literal> literal = to_literal(attribute->t(), files_, &failure);
+  std::shared_ptr<const ir::Literal> literal =
+      to_literal(attribute->t(), reading_->files, &failure);
   if (literal == nullptr) {
     failure.sentence = "attribute '" + std::string(name) + "': " + failure.sentence;
     failures_.push_back(std::move(failure));
@@ -133,6 +162,33 @@ DType NodeReader::dtype_attr(std::string_view name, DType otherwise) {
 int64_t NodeReader::required_int(std::string_view name) {
   if (!has_attr(name)) corrupt("attribute '%s' is missing", std::string(name).c_str());
   return int_attr(name, 0);
+}
+
+const ::onnx::GraphProto* NodeReader::required_graph(std::string_view name) {
+  const AttributeProto* attribute = find_typed(name, AttributeProto::GRAPH);
+  if (attribute == nullptr && !has_attr(name)) {
+    corrupt("attribute '%s' is missing", std::string(name).c_str());
+  }
+  return attribute == nullptr ? nullptr : &attribute->g();
+}
+
+std::optional<std::vector<Value>> NodeReader::read_subgraph(const ::onnx::GraphProto& graph,
+                                                            const std::vector<Value>& inputs) {
+  std::optional<std::vector<Value>> outputs = subgraphs_->read_subgraph(graph, inputs, label_);
+  subgraph_failed_ = subgraph_failed_ || !outputs;
+  return outputs;
+}
+
+std::optional<int64_t> NodeReader::given_bound(int i) const {
+  const std::map<std::string, int64_t>& bounds = reading_->options.bounds;
+  std::vector<std::string> names = {label_, node_.name()};
+  if (i >= 0 && i < node_.input_size()) names.push_back(node_.input(i));
+  for (const std::string& output : node_.output()) names.push_back(output);
+  for (const std::string& name : names) {
+    const auto given = bounds.find(name);
+    if (given != bounds.end() && !name.empty()) return given->second;
+  }
+  return std::nullopt;
 }
 
 int NodeReader::axis(int64_t value, int rank) {

@@ -5,7 +5,6 @@
 
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "codegen/onnx/node_reader.h"
 #include "codegen/onnx/value.h"
@@ -51,10 +50,9 @@ OpFamily normalization_ops();
 OpFamily quantization_ops();
 OpFamily attention_ops();
 OpFamily transformer_ops();
-OpFamily microsoft_attention_ops();
-
-// All of them.
-std::vector<OpFamily> op_families();
+OpFamily contrib_ops();
+OpFamily control_ops();
+OpFamily dynamic_ops();
 
 // The row of an operator, or null. The default domain is "" or "ai.onnx".
 const OpRow* find_op(std::string_view domain, std::string_view name);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codegen/ir/literal.h"
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
@@ -39,7 +40,7 @@ Value read_constant(NodeReader& node) {
 }
 
 Value read_constant_of_shape(NodeReader& node) {
-  const std::optional<Shape> shape = node.known_ints(0, "shape");
+  const std::optional<Shape> shape = node.bounded_ints(0, "shape");
   std::shared_ptr<const ir::Literal> fill = node.tensor_attr("value");
   if (!shape) return {};
   if (fill != nullptr && fill->type.elements() != 1) {
@@ -47,7 +48,7 @@ Value read_constant_of_shape(NodeReader& node) {
   }
   const Value one = fill == nullptr ? node.builder().scalar(DType::kFloat32, 0)
                                     : reshape(node.builder().constant(std::move(fill)), {});
-  return broadcast_to(one, *shape);
+  return with_target_counts(broadcast_to(one, *shape), node.input(0));
 }
 
 Value read_identity(NodeReader& node) {
@@ -82,11 +83,19 @@ Value read_shape(NodeReader& node) {
   const int64_t start = place(node.int_attr("start", 0));
   const int64_t end = place(node.int_attr("end", rank));
   if (start >= end) return node.builder().ints({});
-  return node.builder().ints({shape.begin() + start, shape.begin() + end});
+  std::vector<Value> extents;
+  for (int64_t axis = start; axis < end; ++axis) {
+    extents.push_back(reshape(extent_of(node.input(0), static_cast<int>(axis)), {1}));
+  }
+  return concat(extents, 0);
 }
 
 Value read_size(NodeReader& node) {
-  return reshape(node.builder().ints({node.input(0).elements()}), {});
+  Value size = node.builder().scalar(DType::kInt64, 1);
+  for (int axis = 0; axis < node.input(0).rank(); ++axis) {
+    size = size * extent_of(node.input(0), axis);
+  }
+  return size;
 }
 
 Value range_of_ints(NodeReader& node, int64_t start, int64_t limit, int64_t delta) {
@@ -120,9 +129,32 @@ Value range_of_floats(NodeReader& node, double start, double limit, double delta
   return node.builder().vector(node.input(0).dtype(), values);
 }
 
+// A range of integers whose end or start depends on data; delta is known.
+Value range_of_counted_ints(NodeReader& node, int64_t delta) {
+  const Value start = reshape(cast(node.input(0), DType::kInt64), {});
+  const Value limit = reshape(cast(node.input(1), DType::kInt64), {});
+  if (delta == 0) return node.invalid("delta is 0");
+  const double size = std::abs(static_cast<double>(delta));
+  const Value distance = delta > 0 ? limit - start : start - limit;
+  const Value count = max((distance + (size - 1)) / size, 0.0);
+  std::optional<int64_t> bound = node.given_bound(delta > 0 ? 1 : 0);
+  if (const std::optional<Shape> known = count.upper_bounds()) {
+    bound = std::min(bound.value_or(INT64_MAX), std::max<int64_t>(known->front(), 0));
+  }
+  if (!bound) return node.bounded_ints(delta > 0 ? 1 : 0, "limit") ? Value() : Value();
+  const Value steps = node.builder().iota(*bound);
+  const Value values = start + steps * static_cast<double>(delta);
+  return with_count(cast(values, node.input(0).dtype()), 0, count);
+}
+
 Value read_range(NodeReader& node) {
   node.ignore_attr("stash_type");
   constexpr const char* kNames[] = {"start", "limit", "delta"};
+  const bool is_known = node.input(0).literal() != nullptr && node.input(1).literal() != nullptr;
+  if (!is_known && !base::is_float(node.input(0).dtype())) {
+    const std::optional<double> delta = node.known_scalar(2, kNames[2]);
+    return delta ? range_of_counted_ints(node, static_cast<int64_t>(*delta)) : Value();
+  }
   for (int i = 0; i < 3; ++i) {
     if (!node.known_scalar(i, kNames[i])) return {};
     if (node.input(i).dtype() != node.input(0).dtype()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/flat_index.h"
 #include "codegen/onnx/op_table.h"
 #include "runtime/base/bytes.h"
@@ -41,8 +42,98 @@ std::optional<Shape> slice_list(NodeReader& node, int i, const char* name) {
   return node.input(i) ? node.known_ints(i, name) : std::nullopt;
 }
 
+// Slice where starts, ends or the extents of x depend on data.
+bool slices_by_data(NodeReader& node) {
+  if (has_counts(node.input(0))) return true;
+  return node.opset() >= 10 &&
+         (node.input(1).literal() == nullptr || node.input(2).literal() == nullptr);
+}
+
+// One of Slice's positions: known, or an i64[] that depends on data.
+struct Position {
+  Value value;
+  std::optional<int64_t> known;
+};
+
+Position position(Value list, size_t i) {
+  const Value one =
+      reshape(cast(slice_axis(list, 0, static_cast<int64_t>(i), 1), DType::kInt64), {});
+  const std::optional<Shape> known = one.known_ints();
+  return {one, known ? std::optional(known->front()) : std::nullopt};
+}
+
+// The place that a position means on an axis whose extent is `extent` in a run.
+Value placed(Position position, Value extent, double lowest, double beyond) {
+  // A known one is cut to what an i64 sum can take.
+  Value at = position.known
+                 ? scalar_like(extent, static_cast<double>(std::clamp<int64_t>(
+                                           *position.known, -(int64_t{1} << 46), int64_t{1} << 46)))
+                 : position.value;
+  at = select(less(at, 0.0), at + extent, at);
+  return min(max(at, lowest), extent + beyond);
+}
+
+Value slice_counted_axis(Value x, int axis, Position start, Position end, int64_t step) {
+  const Value extent = extent_of(x, axis);
+  const bool back = step < 0;
+  const Value begin = placed(start, extent, 0, back ? -1 : 0);
+  const Value stop = placed(end, extent, back ? -1 : 0, back ? -1 : 0);
+  const double size = std::abs(static_cast<double>(step));
+  const Value distance = back ? begin - stop : stop - begin;
+  const Value count = max((distance + (size - 1)) / size, 0.0);
+  int64_t most = x.dim(axis);  // of the distance
+  const auto at_most = [&](int64_t value) { most = std::max<int64_t>(std::min(most, value), 0); };
+  const std::optional<Shape> bound = end.value.upper_bounds();
+  const bool from_start = start.known && *start.known >= 0;
+  if (!back && from_start && bound && (!end.known || *end.known >= 0)) {
+    at_most(bound->front() - *start.known);
+  }
+  if (!back && from_start) at_most(x.dim(axis) - *start.known);
+  if (!back && start.known && *start.known < 0 && *start.known > INT64_MIN) at_most(-*start.known);
+  const auto whole = static_cast<int64_t>(size);
+  return slice_counted(x, axis, begin, step, count, (most + whole - 1) / whole);
+}
+
+Value read_counted_slice(NodeReader& node) {
+  Value x = node.input(0);
+  const Builder& builder = node.builder();
+  const Value starts = node.opset() < 10
+                           ? node.builder().ints(node.ints_attr("starts").value_or(Shape()))
+                           : node.input(1);
+  const Value ends = node.opset() < 10
+                         ? node.builder().ints(node.ints_attr("ends").value_or(Shape()))
+                         : node.input(2);
+  std::optional<Shape> axes = slice_list(node, 3, "axes");
+  std::optional<Shape> steps = node.opset() < 10 ? std::nullopt : slice_list(node, 4, "steps");
+  if ((node.input(3) && !axes) || (node.input(4) && !steps) || builder.failed()) return {};
+  const auto count = static_cast<size_t>(starts.elements());
+  if (!axes) {
+    axes = Shape();
+    for (size_t i = 0; i < count; ++i) axes->push_back(static_cast<int64_t>(i));
+  }
+  if (!steps) steps = Shape(count, 1);
+  if (ends.elements() != starts.elements() || axes->size() != count || steps->size() != count) {
+    return node.invalid("starts, ends, axes and steps differ in length");
+  }
+  if (!node.axes(*axes, x.rank())) return {};
+  for (size_t i = 0; i < count && x; ++i) {
+    const int axis = node.axis((*axes)[i], x.rank());
+    const Position start = position(starts, i);
+    const Position end = position(ends, i);
+    const int64_t step = (*steps)[i];
+    if (step == 0) return node.invalid("step 0 on axis %d", axis);
+    if (start.known && end.known && !has_count(x, axis)) {
+      x = slice_range(node, x, axis, {*start.known, *end.known, step});
+    } else {
+      x = slice_counted_axis(x, axis, start, end, std::max(step, -x.dim(axis)));
+    }
+  }
+  return x;
+}
+
 Value read_slice(NodeReader& node) {
   Value x = node.input(0);
+  if (slices_by_data(node)) return read_counted_slice(node);
   const std::optional<Shape> starts = slice_list(node, 1, "starts");
   const std::optional<Shape> ends = slice_list(node, 2, "ends");
   std::optional<Shape> axes = slice_list(node, 3, "axes");
@@ -202,16 +293,22 @@ Value read_center_crop_pad(NodeReader& node) {
 }
 
 Value read_gather(NodeReader& node) {
-  const Value data = node.input(0);
+  Value data = node.input(0);
   if (data.rank() == 0) return node.invalid("can't gather from a scalar");
-  return gather(data, node.input(1), node.axis(node.int_attr("axis", 0), data.rank()));
+  const int axis = node.axis(node.int_attr("axis", 0), data.rank());
+  if (!has_count(data, axis)) return gather(data, node.input(1), axis);
+  const Value indices = wrapped(node.input(1), extent_of(data, axis));
+  std::map<int, Value> others = node.builder().counts(data.index());
+  others.erase(axis);
+  return gather(node.builder().with_counts(data, std::move(others)), indices, axis);
 }
 
 // Gathers from the flattened data: each index becomes the number of its element.
 Value read_gather_elements(NodeReader& node) {
-  const Value data = node.input(0);
-  const Value indices = node.input(1);
+  const Value data = without_counts(node.input(0));
+  Value indices = node.input(1);
   const int axis = node.axis(node.int_attr("axis", 0), data.rank());
+  if (has_count(node.input(0), axis)) indices = wrapped(indices, extent_of(node.input(0), axis));
   if (data.rank() == 0 || indices.rank() != data.rank()) {
     return node.invalid("data and indices must be of one rank");
   }
@@ -226,8 +323,8 @@ Value read_gather_elements(NodeReader& node) {
 
 // The last axis of indices holds the first coordinates after the batch axes.
 Value read_gather_nd(NodeReader& node) {
-  const Value data = node.input(0);
-  const Value indices = node.input(1);
+  const Value data = without_counts(node.input(0));
+  Value indices = node.input(1);
   const int64_t batch = node.int_attr("batch_dims", 0);
   const int64_t depth = indices.dim(-1);
   if (batch < 0 || batch >= indices.rank() || depth < 1 || batch + depth > data.rank() ||
@@ -238,8 +335,21 @@ Value read_gather_nd(NodeReader& node) {
   const Shape prefix(data.shape().begin(), open);
   Shape flat = {TensorType{DType::kBool, prefix}.elements()};
   flat.insert(flat.end(), open, data.shape().end());
-  return gather(reshape(data, std::move(flat)),
-                tuple_numbers(indices, prefix, static_cast<int>(batch), Outside::kUnspecified), 0);
+  if (has_counts(node.input(0))) {
+    std::vector<Value> extents;
+    for (int64_t axis = batch; axis < batch + depth; ++axis) {
+      extents.push_back(reshape(extent_of(node.input(0), static_cast<int>(axis)), {1}));
+    }
+    indices = wrapped(indices, concat(extents, 0));
+  }
+  Value result =
+      gather(reshape(data, std::move(flat)),
+             tuple_numbers(indices, prefix, static_cast<int>(batch), Outside::kUnspecified), 0);
+  for (const auto& [axis, count] : node.builder().counts(node.input(0).index())) {
+    if (axis < batch + depth) continue;
+    result = with_count(result, axis - static_cast<int>(batch + depth) + indices.rank() - 1, count);
+  }
+  return result;
 }
 
 Value read_one_hot(NodeReader& node) {

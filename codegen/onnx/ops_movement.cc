@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/format.h"
 #include "codegen/onnx/op_table.h"
 #include "runtime/base/bytes.h"
@@ -39,11 +40,51 @@ bool infer_extent(NodeReader& node, int64_t elements, Shape* shape) {
   return true;
 }
 
+// A shape whose extents depend on data, or that of an x whose extents do. `target` has its 0 and -1
+// replaced by what they stand for.
+Value reshape_counted(NodeReader& node, Value x, Shape bounds, bool allow_zero) {
+  Builder& builder = node.builder();
+  const int rank = static_cast<int>(bounds.size());
+  std::vector<Value> extents;
+  int free = -1;
+  int64_t known = 1;
+  Value product_of_others = builder.scalar(DType::kInt64, 1);
+  for (int axis = 0; axis < rank; ++axis) {
+    int64_t& bound = bounds[static_cast<size_t>(axis)];
+    Value extent = reshape(slice_axis(node.input(1), 0, axis, 1), {});
+    const bool copies = bound == 0 && extent.literal() != nullptr && !allow_zero && axis < x.rank();
+    if (copies) extent = extent_of(x, axis);
+    if (copies) bound = x.dim(axis);
+    extents.push_back(extent);
+    if (bound < 0 && free >= 0) return node.invalid("the shape has two -1");
+    if (bound < 0) {
+      free = axis;
+    } else {
+      product_of_others = product_of_others * extent;
+      known *= std::max<int64_t>(bound, 1);
+    }
+  }
+  if (free >= 0) {
+    Value elements = builder.scalar(DType::kInt64, 1);
+    for (int axis = 0; axis < x.rank(); ++axis) elements = elements * extent_of(x, axis);
+    // Where others depend on data too, all that is certain is that there are no more elements.
+    const bool is_exact = product_of_others.literal() != nullptr || x.elements() % known == 0;
+    bounds[static_cast<size_t>(free)] = is_exact ? x.elements() / known : x.elements();
+    extents[static_cast<size_t>(free)] = elements / max(product_of_others, 1.0);
+  }
+  std::vector<Value> entries;
+  for (const Value& extent : extents) entries.push_back(reshape(extent, {1}));
+  return reshape_to(x, concat(entries, 0), bounds);
+}
+
 Value read_reshape(NodeReader& node) {
   const Value x = node.input(0);
   const bool allow_zero = node.flag_attr("allowzero", false);
-  std::optional<Shape> shape = node.known_ints(1, "shape");
+  std::optional<Shape> shape = node.bounded_ints(1, "shape");
   if (!shape) return {};
+  if (has_counts(x) || node.input(1).literal() == nullptr) {
+    return reshape_counted(node, x, std::move(*shape), allow_zero);
+  }
   for (size_t i = 0; i < shape->size() && !allow_zero; ++i) {
     if ((*shape)[i] != 0) continue;
     if (i >= x.shape().size()) return node.invalid("the shape copies axis %zu, which x lacks", i);
@@ -116,14 +157,28 @@ Value read_transpose(NodeReader& node) {
 
 Value read_expand(NodeReader& node) {
   const Value x = node.input(0);
-  const std::optional<Shape> target = node.known_ints(1, "shape");
+  std::optional<Shape> target = node.bounded_ints(1, "shape");
   if (!target) return {};
+  const size_t new_axes = target->size() - std::min(target->size(), x.shape().size());
+  for (size_t i = new_axes; i < target->size(); ++i) {  // an extent of x may stay as it is
+    const bool is_known = slice_axis(node.input(1), 0, static_cast<int64_t>(i), 1).literal();
+    const int64_t own = x.shape()[i - new_axes];
+    if (!is_known && own != 1) (*target)[i] = own;
+  }
   const std::optional<Shape> shape = broadcast_shapes(x.shape(), *target);
   if (!shape) {
     return node.invalid("can't expand %s to %s", shape_text(x.shape()).c_str(),
                         shape_text(*target).c_str());
   }
-  return broadcast_to(x, *shape);
+  Value result = broadcast_to(x, *shape);
+  const auto more = static_cast<int64_t>(shape->size() - target->size());
+  for (size_t i = 0; i < target->size() && result; ++i) {
+    const Value entry = reshape(slice_axis(node.input(1), 0, static_cast<int64_t>(i), 1), {});
+    const bool stretches = i < new_axes || x.shape()[i - new_axes] == 1;
+    if (entry.literal() != nullptr || !stretches) continue;
+    result = with_count(result, static_cast<int>(static_cast<int64_t>(i) + more), max(entry, 1.0));
+  }
+  return result;
 }
 
 // Each repeated axis gets an axis of copies before it.
@@ -154,7 +209,10 @@ Value read_concat(NodeReader& node) {
   for (int i = 0; i < node.input_count(); ++i) {
     if (!node.input(i)) return node.corrupt("input %d is missing", i);
   }
-  return concat(node.inputs(), axis);
+  const bool is_counted =
+      std::any_of(node.inputs().begin(), node.inputs().end(),
+                  [axis](const Value& piece) { return has_count(piece, axis); });
+  return is_counted ? concat_counted(node.inputs(), axis) : concat(node.inputs(), axis);
 }
 
 // Sizes of the parts: given, or equal, the last one smaller from opset 18 on.

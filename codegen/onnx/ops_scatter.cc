@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/flat_index.h"
 #include "codegen/onnx/op_table.h"
 
@@ -49,6 +50,7 @@ Value read_scatter_elements(NodeReader& node) {
     }
   }
   if (!kind) return {};
+  if (has_counts(data)) return node.unsupported("data whose extents depend on data");
   const Value numbers = element_numbers(indices, data.shape(), axis, Outside::kNegative);
   const Shape flat = {indices.elements()};
   return reshape(scatter_any(reshape(data, {data.elements()}), reshape(numbers, flat),
@@ -75,6 +77,7 @@ Value read_scatter_nd(NodeReader& node) {
                         shape_text(fitting).c_str(), shape_text(updates.shape()).c_str());
   }
   if (!kind) return {};
+  if (has_counts(data)) return node.unsupported("data whose extents depend on data");
   const Shape prefix(data.shape().begin(), open);
   const int64_t rows = TensorType{DType::kBool, prefix}.elements();
   const int64_t inner = TensorType{DType::kBool, {open, data.shape().end()}}.elements();
@@ -86,15 +89,16 @@ Value read_scatter_nd(NodeReader& node) {
 }
 
 // How many TopK takes: an attribute up to opset 9, then an input.
-std::optional<int64_t> top_k_count(NodeReader& node) {
+std::optional<int64_t> top_k_count(NodeReader& node, int64_t extent) {
   if (node.opset() < 10) return node.required_int("k");
   if (!node.input(1)) {
     node.corrupt("input 1 (K) is missing");
     return std::nullopt;
   }
-  const std::optional<Shape> k = node.known_ints(1, "K");
+  const std::optional<Shape> k = node.bounded_ints(1, "K");
   if (!k) return std::nullopt;
-  if (k->size() == 1) return k->front();
+  const bool is_known = node.input(1).literal() != nullptr;
+  if (k->size() == 1) return is_known ? k->front() : std::clamp<int64_t>(k->front(), 0, extent);
   node.invalid("input 1 (K) must have one element, not %zu", k->size());
   return std::nullopt;
 }
@@ -105,15 +109,18 @@ Value read_top_k(NodeReader& node) {
   const int axis = node.axis(node.int_attr("axis", -1), x.rank());
   const bool largest = node.opset() < 11 || node.flag_attr("largest", true);
   if (node.opset() >= 11) node.ignore_attr("sorted");
-  const std::optional<int64_t> count = top_k_count(node);
+  const std::optional<int64_t> count = top_k_count(node, x.dim(axis));
   if (!count || x.rank() == 0) return {};
   if (*count < 0 || *count > x.dim(axis)) {
     return node.invalid("K is %lld, but axis %d has %lld elements", static_cast<long long>(*count),
                         axis, static_cast<long long>(x.dim(axis)));
   }
-  const Value indices = top_k(x, {axis, *count, largest});
+  Value indices = top_k(x, {axis, *count, largest});
+  if (node.opset() >= 10 && node.input(1).literal() == nullptr) {
+    indices = with_count(indices, axis, min(reshape(node.input(1), {}), extent_of(x, axis)));
+  }
   node.set_output(1, indices);
-  return gather(reshape(x, {x.elements()}),
+  return gather(reshape(without_counts(x), {x.elements()}),
                 element_numbers(indices, x.shape(), axis, Outside::kUnspecified), 0);
 }
 

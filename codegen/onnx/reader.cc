@@ -81,7 +81,7 @@ ir::Graph read_model(base::Bytes bytes, const ReaderOptions& options, ExternalFi
   const int opset = check_versions(model, problems);
   if (opset == 0) return {};
   GraphReader reader(opset, options, files, problems);
-  reader.read(model.mutable_graph());
+  reader.read(&model);
   for (const ::onnx::StringStringEntryProto& entry : model.metadata_props()) {
     // Where outputs could not be read, slices of them would only add to the list.
     if (entry.key() == kOutputSlicesKey && problems->empty()) {

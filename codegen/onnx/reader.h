@@ -3,12 +3,13 @@
 //
 // Every operator decomposes into the graph's few (see op_table.h). Shapes that the model computes
 // are computed here, since all input shapes are known. Supported: opset 7 and later of the default
-// domain, operators that onnxruntime's optimizer makes (com.microsoft), IR version 3 and later, data
-// in the file or beside it. Not yet: functions, subgraphs, sparse tensors, and types that ir/graph.h
-// lacks; never: other domains, training, sequences, maps, strings.
+// domain, operators that onnxruntime's optimizer makes (com.microsoft), IR version 3 and later,
+// data in the file or beside it. Not yet: functions, subgraphs, sparse tensors, and types that
+// ir/graph.h lacks; never: other domains, training, sequences, maps, strings.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,22 @@ namespace camshaft::onnx {
 // where offset counts elements, unit is optional, and output is too if the model has just one.
 inline constexpr std::string_view kOutputSlicesKey = "camshaft.output_slices";
 
+// An output whose extents depend on data is padded to the most that they can be
+// (ir::GraphOutput::counted_axes lists those axes), and the graph gets an output of the same name
+// with this suffix: i64[n], what the n extents are in a run.
+inline constexpr std::string_view kCountSuffix = ".count";
+// Where bounds of the caller's (ReaderOptions::bounds) cut what a run needs, this output, bool[],
+// says that it did: the other outputs are then not what the model means.
+inline constexpr std::string_view kBoundExceeded = "camshaft.bound_exceeded";
+
 struct ReaderOptions {
   // By a model input's name, its shape; by a free dimension's name ("batch"), its one extent.
-  std::map<std::string, ir::Shape> shapes;
+  std::map<std::string, ir::Shape> shapes = {};
+  // Inputs that get their value now, by name: what decides a shape or a branch must be known.
+  std::map<std::string, std::shared_ptr<const ir::Literal>> frozen = {};
+  // The most that an integer whose value depends on data can be, where that decides how large a
+  // result is or how often a loop runs: by the integer's name, or the node's that it belongs to.
+  std::map<std::string, int64_t> bounds = {};
 };
 
 // Adds what the command line's --shape says: "x=1x3x224x224" or "batch=1". kInvalidArgument if it

@@ -24,6 +24,18 @@ Value binary(ir::Op op, Value a, Value b) {
   return a.builder()->add(op, {broadcast_to(a, *shape), broadcast_to(b, *shape)});
 }
 
+std::optional<Shape> ints_of(const ir::Literal* data) {
+  if (data == nullptr) return std::nullopt;
+  Shape values(static_cast<size_t>(data->type.elements()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    values[i] = base::is_float(data->type.dtype)
+                    ? ir::saturate_to_dtype(ir::literal_as_double(*data, at), DType::kInt64)
+                    : ir::literal_as_int(*data, at);
+  }
+  return values;
+}
+
 }  // namespace
 
 const TensorType& Value::type() const {
@@ -41,16 +53,12 @@ const ir::Literal* Value::literal() const {
 }
 
 std::optional<Shape> Value::known_ints() const {
-  const ir::Literal* data = literal();
-  if (data == nullptr) return std::nullopt;
-  Shape values(static_cast<size_t>(elements()));
-  for (int64_t i = 0; i < elements(); ++i) {
-    values[static_cast<size_t>(i)] =
-        base::is_float(dtype())
-            ? ir::saturate_to_dtype(ir::literal_as_double(*data, i), DType::kInt64)
-            : ir::literal_as_int(*data, i);
-  }
-  return values;
+  return ints_of(literal());
+}
+
+std::optional<Shape> Value::upper_bounds() const {
+  if (!*this || literal() != nullptr) return known_ints();
+  return ints_of(builder_->bounds(index_).get());
 }
 
 std::optional<std::vector<double>> Value::known_doubles() const {
@@ -175,9 +183,6 @@ Value sin(Value x) {
 Value cos(Value x) {
   return unary(ir::Op::kCos, x);
 }
-Value atan(Value x) {
-  return unary(ir::Op::kAtan, x);
-}
 Value tanh(Value x) {
   return unary(ir::Op::kTanh, x);
 }
@@ -203,24 +208,6 @@ Value is_nan(Value x) {
 Value cast(Value x, DType to) {
   if (!x || x.dtype() == to) return x;
   return x.builder()->add(ir::Op::kCast, {x}, ir::CastAttrs{to});
-}
-
-Value bitcast(Value x, DType to) {
-  if (!x || x.dtype() == to) return x;
-  return x.builder()->add(ir::Op::kBitcast, {x}, ir::CastAttrs{to});
-}
-
-Value shift_left(Value x, Value amount) {
-  return binary(ir::Op::kShiftLeft, x, amount);
-}
-Value shift_left(Value x, double amount) {
-  return shift_left(x, splat_like(x, amount));
-}
-Value shift_right(Value x, Value amount) {
-  return binary(ir::Op::kShiftRight, x, amount);
-}
-Value shift_right(Value x, double amount) {
-  return shift_right(x, splat_like(x, amount));
 }
 
 Value select(Value condition, Value then, Value otherwise) {

@@ -51,6 +51,8 @@ class Value {
   // The data of a known value as integers (a float is cast) or doubles; nothing if not known.
   std::optional<Shape> known_ints() const;
   std::optional<std::vector<double>> known_doubles() const;
+  // What no element is above: the data if it is known, else bounds where there are any.
+  std::optional<Shape> upper_bounds() const;
 
  private:
   Builder* builder_ = nullptr;
@@ -94,7 +96,6 @@ Value log(Value x);
 Value sqrt(Value x);
 Value sin(Value x);
 Value cos(Value x);
-Value atan(Value x);
 Value tanh(Value x);
 Value sigmoid(Value x);
 Value erf(Value x);
@@ -103,11 +104,6 @@ Value ceil(Value x);
 Value round(Value x);
 Value is_nan(Value x);
 Value cast(Value x, DType to);
-Value bitcast(Value x, DType to);         // of the same size
-Value shift_left(Value x, Value amount);  // unsigned
-Value shift_left(Value x, double amount);
-Value shift_right(Value x, Value amount);
-Value shift_right(Value x, double amount);
 
 // A value of x's dtype with x's shape and every element `value`; a scalar of x's dtype.
 Value splat_like(Value x, double value);

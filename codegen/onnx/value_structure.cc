@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codegen/onnx/builder.h"
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/value.h"
 
 namespace camshaft::onnx {
@@ -99,9 +100,17 @@ Value mean(Value x, const std::vector<int>& axes) {
   if (!x || axes.empty()) return x;
   const bool is_half = x.dtype() == DType::kFloat16 || x.dtype() == DType::kBFloat16;
   if (is_half) return cast(mean(cast(x, DType::kFloat32), axes), x.dtype());
+  const Value sum = reduce(ir::ReduceKind::kSum, x, axes);
   double count = 1;
-  for (const int axis : axes) count *= static_cast<double>(x.dim(axis));
-  return reduce(ir::ReduceKind::kSum, x, axes) / count;
+  Value counted;
+  for (const int axis : axes) {
+    if (has_count(x, axis)) {
+      counted = counted ? counted * extent_of(x, axis) : extent_of(x, axis);
+    } else {
+      count *= static_cast<double>(x.dim(axis));
+    }
+  }
+  return counted ? sum / cast(counted * count, x.dtype()) : sum / count;
 }
 
 Value arg_reduce(Value x, ir::ArgReduceAttrs attrs) {
