@@ -176,7 +176,7 @@ Value read_expand(NodeReader& node) {
     const Value entry = reshape(slice_axis(node.input(1), 0, static_cast<int64_t>(i), 1), {});
     const bool stretches = i < new_axes || x.shape()[i - new_axes] == 1;
     if (entry.literal() != nullptr || !stretches) continue;
-    result = with_count(result, static_cast<int>(static_cast<int64_t>(i) + more), max(entry, 1.0));
+    result = with_count(result, static_cast<int>(static_cast<int64_t>(i) + more), entry);
   }
   return result;
 }
