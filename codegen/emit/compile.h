@@ -45,6 +45,9 @@ struct TargetReport {
   int64_t weight_bytes = 0;
   int64_t binary_bytes = 0;
   int64_t flops = 0;
+  // The largest relative rounding error of a Winograd convolution on random data with its weights
+  // (root mean square, against double precision); 0 without any. A direct one has about 3e-7.
+  double winograd_error = 0;
   double seconds = 0;
 };
 struct CompileReport {

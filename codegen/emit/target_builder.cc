@@ -75,9 +75,8 @@ base::Status TargetBuilder::build(plan::PlanContents& contents, TargetReport& re
   info_.features = split_features(target_.features);
   info_.binary_format = "elf-shared-object";
   CAMSHAFT_TRY_ASSIGN(info_.toolchain, render::toolchain_version(target_));
-  info_.arena_bytes = static_cast<uint64_t>(schedule_.arena_bytes);
-  info_.arena_lower_bound_bytes = static_cast<uint64_t>(schedule_.arena_lower_bound_bytes);
   lower_regions();
+  CAMSHAFT_TRY(schedule::verify_schedule(schedule_));
   add_arena_blocks();
   info_.entry_points.push_back({"run", 0, static_cast<uint32_t>(info_.commands.size())});
   CAMSHAFT_TRY(add_sections(contents));
@@ -92,13 +91,31 @@ lower::LoweredKernel TargetBuilder::lower(const lower::Task& task) const {
   return forced->emit(task, forced->knobs(task).front());
 }
 
+// Memory is planned again once it is known which kernels need scratch.
 void TargetBuilder::lower_regions() {
-  for (const schedule::Region& region : schedule_.regions) {
-    const lower::Task task{schedule_, region, target_};
-    command_of_region_.push_back(static_cast<uint32_t>(info_.commands.size()));
-    if (task.type(region.output).elements() == 0) continue;  // nothing to compute
-    add_command(task, lower(task));
+  std::vector<lower::LoweredKernel> lowered(schedule_.regions.size());
+  for (size_t r = 0; r < lowered.size(); ++r) {
+    const lower::Task task = task_of(schedule_.regions[r]);
+    if (task.type(task.region.output).elements() == 0) continue;  // nothing to compute
+    lowered[r] = lower(task);
+    for (const lower::Argument& argument : lowered[r].arguments) {
+      if (argument.scratch_bytes == 0) continue;
+      scratch_buffers_.push_back(
+          schedule::add_scratch(schedule_, static_cast<int32_t>(r), argument.scratch_bytes));
+    }
   }
+  schedule::plan_memory(schedule_);
+  info_.arena_bytes = static_cast<uint64_t>(schedule_.arena_bytes);
+  info_.arena_lower_bound_bytes = static_cast<uint64_t>(schedule_.arena_lower_bound_bytes);
+  for (size_t r = 0; r < lowered.size(); ++r) {
+    command_of_region_.push_back(static_cast<uint32_t>(info_.commands.size()));
+    if (lowered[r].arguments.empty()) continue;
+    add_command(task_of(schedule_.regions[r]), std::move(lowered[r]));
+  }
+}
+
+lower::Task TargetBuilder::task_of(const schedule::Region& region) const {
+  return {schedule_, region, target_, options_.threads};
 }
 
 void TargetBuilder::add_command(const lower::Task& task, lower::LoweredKernel lowered) {
@@ -110,6 +127,7 @@ void TargetBuilder::add_command(const lower::Task& task, lower::LoweredKernel lo
   for (const lower::Argument& parameter : lowered.arguments) {
     command.args.push_back(argument(parameter));
   }
+  winograd_error_ = std::max(winograd_error_, lowered.relative_error);
   const int64_t extent = std::max<int64_t>(lowered.kernel.thread_extent, 1);
   command.grid[0] = static_cast<uint32_t>(extent);
   command.parts = choose_parts(options_.threads, extent, static_cast<int64_t>(command.flops),
@@ -139,6 +157,14 @@ uint32_t TargetBuilder::kernel_number(ir::Kernel kernel, const lower::LoweredKer
 
 plan::ArgInfo TargetBuilder::argument(const lower::Argument& parameter) {
   plan::ArgInfo info;
+  if (parameter.scratch_bytes > 0) {
+    const int32_t number = scratch_buffers_[next_scratch_++];
+    const schedule::BufferInfo& buffer = schedule_.buffers[static_cast<size_t>(number)];
+    info.space = plan::Space::kArena;
+    info.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
+    info.size_bytes = static_cast<uint64_t>(buffer.size_bytes);
+    return info;
+  }
   if (parameter.value == ir::kNoNode) {
     info.space = plan::Space::kWeights;
     info.offset_bytes = weights_.add(parameter.constant);
@@ -170,12 +196,20 @@ plan::ArgInfo TargetBuilder::argument(const lower::Argument& parameter) {
   return info;
 }
 
+std::string TargetBuilder::block_name(const schedule::BufferInfo& buffer) const {
+  if (buffer.value == ir::kNoNode) {
+    const schedule::Region& region = schedule_.regions[static_cast<size_t>(buffer.first_region)];
+    return "scratch of " + plan_text(region.name);
+  }
+  const std::string& name = schedule_.graph.node(buffer.value).name;
+  return name.empty() ? "%" + std::to_string(buffer.value) : plan_text(name);
+}
+
 void TargetBuilder::add_arena_blocks() {
   for (const schedule::BufferInfo& buffer : schedule_.buffers) {
     if (buffer.kind != BufferKind::kArena || buffer.size_bytes == 0) continue;
     plan::ArenaBlock block;
-    const std::string& name = schedule_.graph.node(buffer.value).name;
-    block.name = name.empty() ? "%" + std::to_string(buffer.value) : plan_text(name);
+    block.name = block_name(buffer);
     block.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
     block.size_bytes = static_cast<uint64_t>(buffer.size_bytes);
     block.first_command = command_of_region_[static_cast<size_t>(buffer.first_region)];
@@ -226,6 +260,7 @@ void TargetBuilder::fill_report(TargetReport& report) const {
   report.arena_lower_bound_bytes = schedule_.arena_lower_bound_bytes;
   report.weight_bytes = weight_bytes_;
   report.binary_bytes = binary_bytes_;
+  report.winograd_error = winograd_error_;
 }
 
 }  // namespace camshaft::emit

@@ -27,11 +27,13 @@ class TargetBuilder {
   base::Status build(plan::PlanContents& contents, TargetReport& report);
 
  private:
+  lower::Task task_of(const schedule::Region& region) const;
   lower::LoweredKernel lower(const lower::Task& task) const;
   void lower_regions();
   void add_command(const lower::Task& task, lower::LoweredKernel lowered);
   uint32_t kernel_number(ir::Kernel kernel, const lower::LoweredKernel& lowered);
   plan::ArgInfo argument(const lower::Argument& argument);
+  std::string block_name(const schedule::BufferInfo& buffer) const;
   void add_arena_blocks();
   static uint32_t add_shared_section(plan::PlanContents& contents, plan::SectionKind kind,
                                      std::vector<std::byte> bytes);
@@ -45,7 +47,10 @@ class TargetBuilder {
   std::vector<ir::Kernel> kernels_;  // prepared, named, all different
   std::map<std::string, uint32_t> kernel_by_text_;
   std::vector<uint32_t> command_of_region_;
+  std::vector<int32_t> scratch_buffers_;  // in the order in which arguments ask for them
+  size_t next_scratch_ = 0;
   WeightsBuilder weights_;
+  double winograd_error_ = 0;
   int64_t weight_bytes_ = 0;
   int64_t binary_bytes_ = 0;
 };

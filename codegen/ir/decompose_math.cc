@@ -51,6 +51,8 @@ class Decomposer : public ExprRewriter {
       case KOp::kSin:
       case KOp::kCos:
         return support_.sin_cos;
+      case KOp::kAtan:
+        return support_.atan;
       case KOp::kTanh:
         return support_.tanh;
       case KOp::kErf:
@@ -80,6 +82,8 @@ class Decomposer : public ExprRewriter {
         return expand_sin(m, args[0]);
       case KOp::kCos:
         return expand_cos(m, args[0]);
+      case KOp::kAtan:
+        return expand_atan(m, args[0]);
       case KOp::kTanh:
         return expand_tanh(m, args[0]);
       case KOp::kErf:

@@ -129,6 +129,7 @@ COS_TAIL = series(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z ** 2, mpf("1e-1
                   lambda z: mpf(1) / 24 - z / 720)
 SIN_TAIL = odd_tail(mp.sin, 1, mpf(-1) / 6)
 TANH_TAIL = odd_tail(mp.tanh, 1, mpf(-1) / 3)
+ATAN_TAIL = odd_tail(mp.atan, 1, mpf(-1) / 3)
 ATANH_TAIL = odd_tail(lambda s: 2 * mp.atanh(s), 2, mpf(2) / 3)
 ERF_RATIO = series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, mpf("1e-16"),
                    lambda z: 2 / mp.sqrt(mp.pi) - 1 - z * 2 / mp.sqrt(mp.pi) / 3)
@@ -180,6 +181,8 @@ FITS = {
                "cos(r), in r^2"),
     "CosF64": (COS_TAIL, root_weight(4, mp.cos), range(6), 0, QUARTER_PI ** 2, to_f64,
                "cos(r), in r^2"),
+    "AtanF32": (ATAN_TAIL, root_weight(3, mp.atan), range(9), 0, 1, to_f32, "atan(t), in t^2"),
+    "AtanF64": (ATAN_TAIL, root_weight(3, mp.atan), range(20), 0, 1, to_f64, "atan(t), in t^2"),
     "TanhF32": (TANH_TAIL, root_weight(3, mp.tanh), range(5), 0, mpf("0.625") ** 2, to_f32,
                 "tanh(x), in x^2"),
     "ErfF32": (ERF_RATIO, root_weight(1, mp.erf), range(7), 0, mpf("0.875") ** 2, to_f32,

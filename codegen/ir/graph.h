@@ -15,6 +15,7 @@
 //   Rem of floats is fmod. Integer Pow wraps; a negative exponent is a truncating division of 1.
 //   Max and Min give NaN if either operand is NaN. Round is to nearest, ties to even. Cast from
 //   float to integer truncates toward zero and saturates, NaN gives 0; cast to bool is x != 0.
+//   Shifts are of unsigned integers; by the number of bits or more they give 0.
 // - Reduce, ArgReduce keep the reduced axes with extent 1 (a Reshape drops them). The order of
 //   float summation is not specified. A reduction over no elements gives its identity (sum 0,
 //   prod 1, max -inf or the lowest integer, min +inf or the highest).
@@ -74,12 +75,14 @@ enum class Op : uint8_t {
   kTanh,
   kSigmoid,
   kErf,
+  kAtan,
   kFloor,
   kCeil,
   kRound,
-  kNot,    // bool: logical; integers: bitwise
-  kIsNan,  // -> bool
-  kCast,   // CastAttrs
+  kNot,      // bool: logical; integers: bitwise
+  kIsNan,    // -> bool
+  kCast,     // CastAttrs
+  kBitcast,  // CastAttrs: the same bits as another dtype of the same size
   // Elementwise, two operands
   kAdd,
   kSub,
@@ -95,6 +98,8 @@ enum class Op : uint8_t {
   kAnd,        // bool: logical; integers: bitwise
   kOr,
   kXor,
+  kShiftLeft,
+  kShiftRight,
   // Elementwise, three operands
   kSelect,  // (bool condition, then, else)
   // Movement: no arithmetic, each element of the result is one element of an operand or a constant

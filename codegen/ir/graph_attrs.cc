@@ -27,6 +27,7 @@ Attrs default_attrs(Op op) {
     case Op::kConstant:
       return ConstantAttrs{};
     case Op::kCast:
+    case Op::kBitcast:
       return CastAttrs{DType::kFloat32};
     case Op::kReshape:
       return ReshapeAttrs{};

@@ -29,6 +29,9 @@ bool takes_dtype(Op op, DType dtype) {
     case Op::kOr:
     case Op::kXor:
       return !base::is_float(dtype);
+    case Op::kShiftLeft:
+    case Op::kShiftRight:
+      return base::is_unsigned_int(dtype);
     case Op::kNeg:
     case Op::kAbs:
     case Op::kAdd:
@@ -46,6 +49,8 @@ bool takes_dtype(Op op, DType dtype) {
     case Op::kSelect:
     case Op::kCast:
       return true;
+    case Op::kBitcast:
+      return dtype != DType::kBool;
     default:  // exp, sqrt, floor, ...
       return base::is_float(dtype);
   }
@@ -231,6 +236,13 @@ TypeResult infer_elementwise(const TypeQuery& query) {
       break;
     case Op::kCast:
       type.dtype = query.as<CastAttrs>().to;
+      break;
+    case Op::kBitcast:
+      type.dtype = query.as<CastAttrs>().to;
+      if (type.dtype == DType::kBool || type.size_bytes() != x.size_bytes()) {
+        return reject(query, "%s has not the size of %s", base::dtype_name(type.dtype),
+                      base::dtype_name(x.dtype));
+      }
       break;
     default:
       break;

@@ -56,6 +56,7 @@ constexpr OpRow kOps[kKOpCount] = {
     {KOp::kLog, "log", 1},
     {KOp::kSin, "sin", 1},
     {KOp::kCos, "cos", 1},
+    {KOp::kAtan, "atan", 1},
     {KOp::kTanh, "tanh", 1},
     {KOp::kErf, "erf", 1},
     {KOp::kPow, "pow", 2},

@@ -96,6 +96,7 @@ enum class KOp : uint8_t {
   kLog,
   kSin,
   kCos,
+  kAtan,
   kTanh,
   kErf,
   kPow,

@@ -30,6 +30,7 @@ struct MathSupport {
   bool exp = false;      // kExp ... kPow: none of the CPU targets has them
   bool log = false;
   bool sin_cos = false;
+  bool atan = false;
   bool tanh = false;
   bool erf = false;
   bool pow = false;
@@ -38,8 +39,8 @@ struct MathSupport {
 // Replaces math ops that the target lacks by polynomials and bit operations, without branches.
 // Infinities, NaN, denormals, overflow and underflow come out as in C's library. Maximum errors, in
 // ULP of the exact result:
-//   f32: exp 1.2, log 1, sin and cos 1.6, tanh 1.6, erf 1.4, pow 0.6
-//   f64: exp 1.2, log 1, sin and cos 1.6, tanh 2.7, erf 1.4, pow 8
+//   f32: exp 1.2, log 1, sin and cos 1.6, atan 1.6, tanh 1.6, erf 1.4, pow 0.6
+//   f64: exp 1.2, log 1, sin and cos 1.6, atan 1.6, tanh 2.7, erf 1.4, pow 8
 // sin and cos: up to |x| = 1e5 (f64: 1e9). Beyond, f32 is within 2e-7 absolute up to 2^50, and from
 // there on, where the number of quarter turns is no longer exact, both give NaN. Where the target
 // flushes denormals, so do these.

@@ -83,6 +83,8 @@ void float_math(KOp op, const Lanes& lanes) {
       return wide([](Wide x) { return std::sin(x); });
     case KOp::kCos:
       return wide([](Wide x) { return std::cos(x); });
+    case KOp::kAtan:
+      return wide([](Wide x) { return std::atan(x); });
     case KOp::kTanh:
       return wide([](Wide x) { return std::tanh(x); });
     case KOp::kErf:

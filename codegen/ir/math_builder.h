@@ -114,6 +114,7 @@ ExprId expand_exp(MathBuilder& m, ExprId x);
 ExprId expand_log(MathBuilder& m, ExprId x);
 ExprId expand_sin(MathBuilder& m, ExprId x);
 ExprId expand_cos(MathBuilder& m, ExprId x);
+ExprId expand_atan(MathBuilder& m, ExprId x);
 ExprId expand_tanh(MathBuilder& m, ExprId x);
 ExprId expand_erf(MathBuilder& m, ExprId x);
 ExprId expand_pow(MathBuilder& m, ExprId x, ExprId y);

@@ -30,6 +30,8 @@ double float_unary(Op op, double x) {
       return 1 / (1 + std::exp(-x));
     case Op::kErf:
       return std::erf(x);
+    case Op::kAtan:
+      return std::atan(x);
     case Op::kFloor:
       return std::floor(x);
     case Op::kCeil:
@@ -104,6 +106,16 @@ int64_t int_power(int64_t a, int64_t b, DType dtype) {
   return wrap_to_dtype(static_cast<int64_t>(result), dtype);
 }
 
+// Of unsigned integers.
+int64_t int_shift(Op op, int64_t a, int64_t b, DType dtype) {
+  const auto bits = static_cast<uint64_t>(a);
+  const auto amount = static_cast<uint64_t>(b);
+  if (amount >= static_cast<uint64_t>(base::dtype_size_bytes(dtype)) * 8) return 0;
+  if (op == Op::kShiftRight) return static_cast<int64_t>(bits >> amount);
+  CAMSHAFT_CHECK(op == Op::kShiftLeft);
+  return wrap_to_dtype(static_cast<int64_t>(bits << amount), dtype);
+}
+
 int64_t int_binary(Op op, int64_t a, int64_t b, DType dtype) {
   switch (op) {
     case Op::kAdd:
@@ -126,11 +138,13 @@ int64_t int_binary(Op op, int64_t a, int64_t b, DType dtype) {
       return a & b;
     case Op::kOr:
       return a | b;
-    default:
-      CAMSHAFT_CHECK(op == Op::kXor);
+    case Op::kXor:
       return a ^ b;
+    default:
+      return int_shift(op, a, b, dtype);
   }
 }
+
 
 bool is_comparison(Op op) {
   return op == Op::kEqual || op == Op::kLess || op == Op::kLessEqual || op == Op::kIsNan;
@@ -189,6 +203,13 @@ void evaluate_cast(const Evaluation& eval, OracleTensor& result) {
   }
 }
 
+// By way of memory: what is kept in more precision is rounded first.
+void evaluate_bitcast(const Evaluation& eval, OracleTensor& result) {
+  Literal literal = to_literal(eval.operand(0));
+  literal.type = result.type;
+  result = to_oracle(literal);
+}
+
 }  // namespace
 
 double combine(ReduceKind kind, double a, double b) {
@@ -243,6 +264,7 @@ void evaluate_elementwise(const Evaluation& eval, OracleTensor& result) {
   const DType dtype = eval.node.type.dtype;
   if (is_comparison(op)) return evaluate_comparison(eval, result);
   if (op == Op::kCast) return evaluate_cast(eval, result);
+  if (op == Op::kBitcast) return evaluate_bitcast(eval, result);
   if (op == Op::kSelect) {
     const std::vector<int64_t>& condition = eval.operand(0).ints;
     const OracleTensor& yes = eval.operand(1);

@@ -89,6 +89,8 @@ ExprId Evaluator::evaluate_unary(const ir::Node& node, ExprId a) {
       return kernel_.unary(KOp::kSin, a);
     case Op::kCos:
       return kernel_.unary(KOp::kCos, a);
+    case Op::kAtan:
+      return kernel_.unary(KOp::kAtan, a);
     case Op::kTanh:
       return kernel_.unary(KOp::kTanh, a);
     case Op::kErf:
@@ -119,6 +121,11 @@ ExprId Evaluator::evaluate_unary(const ir::Node& node, ExprId a) {
       const ExprId rounded = kernel_.cast(a, node.as<ir::CastAttrs>().to);
       return kernel_.cast(rounded, to);
     }
+    case Op::kBitcast: {
+      const ExprId stored = kernel_.cast(a, task_.type(node.inputs[0]).dtype);
+      const ExprId bits = kernel_.bitcast(stored, node.type.dtype);
+      return kernel_.cast(bits, compute_dtype(node.type.dtype));
+    }
     default:
       CAMSHAFT_CHECK(false && "not a unary op");
       return a;
@@ -136,6 +143,15 @@ ExprId Evaluator::extreme(KOp op, const ir::Node& node, ExprId a, ExprId b) {
   if (is_number(node.inputs[0])) return kernel_.binary(op, a, b);
   if (is_number(node.inputs[1])) return kernel_.binary(op, b, a);
   return kernel_.select(kernel_.binary(KOp::kEq, a, a), kernel_.binary(op, a, b), a);
+}
+
+// The kernel's shifts are defined for amounts below the number of bits, the graph's for all.
+ExprId Evaluator::shift(KOp op, ExprId a, ExprId amount) {
+  const ir::ValueType type = kernel_.expr(a).type;
+  const auto bits = static_cast<double>(base::dtype_size_bytes(type.dtype) * 8);
+  const ExprId fits = kernel_.binary(KOp::kLt, amount, kernel_.splat(bits, type));
+  const ExprId limited = kernel_.binary(KOp::kAnd, amount, kernel_.splat(bits - 1, type));
+  return kernel_.select(fits, kernel_.binary(op, a, limited), kernel_.splat(0, type));
 }
 
 ExprId Evaluator::evaluate_binary(const ir::Node& node, ExprId a, ExprId b) {
@@ -181,6 +197,10 @@ ExprId Evaluator::evaluate_binary(const ir::Node& node, ExprId a, ExprId b) {
       return kernel_.binary(KOp::kOr, a, b);
     case Op::kXor:
       return kernel_.binary(KOp::kXor, a, b);
+    case Op::kShiftLeft:
+      return shift(KOp::kShl, a, b);
+    case Op::kShiftRight:
+      return shift(KOp::kShr, a, b);
     default:
       CAMSHAFT_CHECK(false && "not a binary op");
       return a;

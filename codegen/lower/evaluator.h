@@ -43,6 +43,7 @@ class Evaluator {
   ExprId evaluate_concat(const ir::Node& node, const Index& index);
   ExprId evaluate_gather(const ir::Node& node, const Index& index);
   ExprId extreme(ir::KOp op, const ir::Node& node, ExprId a, ExprId b);
+  ExprId shift(ir::KOp op, ExprId a, ExprId amount);
   ExprId load_leaf(NodeId id, const Index& index);
   ExprId clamp(ExprId index, int64_t extent);
 

@@ -33,6 +33,11 @@ ir::ArrayId Frame::add_constant(std::string_view name, DType dtype, std::vector<
   return kernel().add_param(name, dtype, elements, false);
 }
 
+ir::ArrayId Frame::add_scratch(std::string_view name, DType dtype, int64_t elements) {
+  lowered.arguments.push_back({ir::kNoNode, {}, true, elements * base::dtype_size_bytes(dtype)});
+  return kernel().add_param(name, dtype, elements, true);
+}
+
 std::vector<Stmt> loop(Kernel& kernel, const char* name, int64_t extent, ir::LoopKind kind,
                        const Body& body) {
   if (extent <= 0) return {};

@@ -23,6 +23,8 @@ struct Frame {
   Kernel& kernel() { return lowered.kernel; }
   // A read-only parameter with these bytes. Before any local array.
   ir::ArrayId add_constant(std::string_view name, ir::DType dtype, std::vector<std::byte> bytes);
+  // Scratch memory, shared by all threads. Before any local array.
+  ir::ArrayId add_scratch(std::string_view name, ir::DType dtype, int64_t elements);
 
   const Task& task;
   LoweredKernel lowered;

@@ -28,18 +28,22 @@ using schedule::Schedule;
 
 // What may be chosen about a kernel. Strategies read the fields that they know.
 struct Knobs {
-  int32_t lanes = 8;    // vector width in elements
-  int32_t pixels = 6;   // register tile: rows (output pixels, matrix rows) ...
-  int32_t vectors = 2;  // ... times vectors of output channels or columns
-  int32_t unroll = 8;   // of the innermost reduction loop
+  int32_t lanes = 8;     // vector width in elements
+  int32_t pixels = 6;    // register tile: rows (output pixels, matrix rows) ...
+  int32_t vectors = 2;   // ... times vectors of output channels or columns
+  int32_t unroll = 8;    // of the innermost reduction loop
+  int32_t winograd = 0;  // outputs of a Winograd tile in each dimension; 0: not Winograd
+  int32_t block = 0;     // Winograd tiles that are transformed together
 };
-std::string to_string(const Knobs& knobs);  // "6x2v8u8"
+std::string to_string(const Knobs& knobs);  // "6x2v8u8", "4x3v8u8w4b49"
 
-// A parameter of a kernel: a value's buffer, or constant bytes made for this kernel.
+// A parameter of a kernel: a value's buffer, constant bytes made for this kernel, or scratch memory
+// (64-byte-aligned, its contents undefined when the kernel starts).
 struct Argument {
-  NodeId value = ir::kNoNode;       // kNoNode: `constant` holds the bytes
+  NodeId value = ir::kNoNode;       // kNoNode: a constant or scratch
   std::vector<std::byte> constant;  // packed weights; the memory it gets is 64-byte-aligned
   bool written = false;
+  int64_t scratch_bytes = 0;  // 0: not scratch
 };
 
 struct LoweredKernel {
@@ -47,6 +51,9 @@ struct LoweredKernel {
   std::vector<Argument> arguments;  // by parameter
   std::string strategy;
   Knobs knobs;
+  // Of an algorithm that trades accuracy for speed (Winograd): the root mean square of its rounding
+  // errors over that of its result, on random data with the region's weights. 0: none.
+  double relative_error = 0;
 };
 
 // One region to lower and what it needs to know.
@@ -54,6 +61,7 @@ struct Task {
   const Schedule& schedule;
   const Region& region;
   const CpuTarget& target;
+  int threads = 1;  // that may share the kernel's work
 
   const ir::Graph& graph() const { return schedule.graph; }
   const ir::Node& node(NodeId id) const { return schedule.graph.node(id); }
@@ -66,7 +74,8 @@ struct Task {
 
 struct Strategy {
   const char* name;
-  bool (*matches)(const Task& task);
+  bool (*matches)(const Task& task);  // can it?
+  bool (*pays)(const Task& task);     // where it can: is it better than what follows in the table?
   std::vector<Knobs> (*knobs)(const Task& task);  // never empty where matches() is true
   LoweredKernel (*emit)(const Task& task, const Knobs& knobs);
 };
@@ -76,8 +85,8 @@ struct Strategy {
 std::span<const Strategy> strategies();
 const Strategy* find_strategy(std::string_view name);
 
-// Lowers with the first strategy that matches and its first knobs, or with the named one (for tests
-// and the tuner; kInvalidArgument if it doesn't match).
+// Lowers with the first strategy that matches and pays, and its first knobs; or with the named one
+// (for tests and the tuner; kInvalidArgument if it doesn't match).
 LoweredKernel lower_region(const Task& task);
 base::Result<LoweredKernel> lower_region_with(const Task& task, std::string_view strategy,
                                               const Knobs* knobs);

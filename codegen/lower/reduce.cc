@@ -28,6 +28,7 @@ bool is_dear(Op op) {
     case Op::kSqrt:
     case Op::kSin:
     case Op::kCos:
+    case Op::kAtan:
     case Op::kTanh:
     case Op::kSigmoid:
     case Op::kErf:

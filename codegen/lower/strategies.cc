@@ -8,14 +8,22 @@
 namespace camshaft::lower {
 namespace {
 
-#define CAMSHAFT_STRATEGY(name) {#name, matches_##name, knobs_##name, emit_##name}
+bool always(const Task&) {
+  return true;
+}
+
+#define CAMSHAFT_STRATEGY(name) {#name, matches_##name, always, knobs_##name, emit_##name}
+#define CAMSHAFT_STRATEGY_THAT_PAYS(name) \
+  {#name, matches_##name, pays_##name, knobs_##name, emit_##name}
 constexpr Strategy kStrategies[] = {
-    CAMSHAFT_STRATEGY(conv_depthwise), CAMSHAFT_STRATEGY(conv_direct),
-    CAMSHAFT_STRATEGY(gemm),           CAMSHAFT_STRATEGY(pool),
-    CAMSHAFT_STRATEGY(reduce),         CAMSHAFT_STRATEGY(elementwise),
-    CAMSHAFT_STRATEGY(scatter),        CAMSHAFT_STRATEGY(top_k),
-    CAMSHAFT_STRATEGY(suppress),       CAMSHAFT_STRATEGY(fallback),
+    CAMSHAFT_STRATEGY(conv_depthwise), CAMSHAFT_STRATEGY_THAT_PAYS(conv_winograd),
+    CAMSHAFT_STRATEGY(conv_direct),    CAMSHAFT_STRATEGY(gemm),
+    CAMSHAFT_STRATEGY(pool),           CAMSHAFT_STRATEGY(reduce),
+    CAMSHAFT_STRATEGY(elementwise),    CAMSHAFT_STRATEGY(scatter),
+    CAMSHAFT_STRATEGY(top_k),          CAMSHAFT_STRATEGY(suppress),
+    CAMSHAFT_STRATEGY(fallback),
 };
+#undef CAMSHAFT_STRATEGY_THAT_PAYS
 #undef CAMSHAFT_STRATEGY
 
 }  // namespace
@@ -33,7 +41,9 @@ const Strategy* find_strategy(std::string_view name) {
 
 LoweredKernel lower_region(const Task& task) {
   for (const Strategy& strategy : kStrategies) {
-    if (strategy.matches(task)) return strategy.emit(task, strategy.knobs(task).front());
+    if (strategy.matches(task) && strategy.pays(task)) {
+      return strategy.emit(task, strategy.knobs(task).front());
+    }
   }
   CAMSHAFT_CHECK(false && "no strategy matches");
   return {};
@@ -60,7 +70,10 @@ std::string to_string(const Knobs& knobs) {
   char text[64];
   std::snprintf(text, sizeof text, "%dx%dv%du%d", knobs.pixels, knobs.vectors, knobs.lanes,
                 knobs.unroll);
-  return text;
+  if (knobs.winograd == 0) return text;
+  char winograd[32];
+  std::snprintf(winograd, sizeof winograd, "w%db%d", knobs.winograd, knobs.block);
+  return std::string(text) + winograd;
 }
 
 }  // namespace camshaft::lower

@@ -14,6 +14,8 @@ namespace camshaft::lower {
   LoweredKernel emit_##name(const Task& task, const Knobs& knobs)
 
 CAMSHAFT_DECLARE_STRATEGY(conv_depthwise);
+CAMSHAFT_DECLARE_STRATEGY(conv_winograd);
+bool pays_conv_winograd(const Task& task);
 CAMSHAFT_DECLARE_STRATEGY(conv_direct);
 CAMSHAFT_DECLARE_STRATEGY(gemm);
 CAMSHAFT_DECLARE_STRATEGY(pool);

@@ -34,6 +34,15 @@ double strip_cycles(const CpuTarget& target, int64_t rows, int64_t vectors, cons
 
 }  // namespace
 
+double reduction_step_cycles(const CpuTarget& target, const std::vector<Strip>& strips,
+                             int64_t vectors, const Knobs& knobs) {
+  double cycles = 0;
+  for (const Strip& strip : strips) {
+    cycles += static_cast<double>(strip.count) * strip_cycles(target, strip.rows, vectors, knobs);
+  }
+  return cycles;
+}
+
 std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>& strips,
                               int64_t vectors, int32_t lanes) {
   struct Candidate {
@@ -51,11 +60,7 @@ std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>&
       knobs.lanes = lanes;
       knobs.pixels = pixels;
       knobs.vectors = width;
-      double cycles = 0;
-      for (const Strip& strip : strips) {
-        cycles +=
-            static_cast<double>(strip.count) * strip_cycles(target, strip.rows, vectors, knobs);
-      }
+      double cycles = reduction_step_cycles(target, strips, vectors, knobs);
       // Among equals prefer fewer loads a step: less traffic from the caches.
       cycles *= 1.0 + 0.02 * (1.0 / pixels + 1.0 / width);
       candidates.push_back({cycles, knobs});
@@ -103,6 +108,10 @@ Stmt TileAccumulators::multiply_add_vectors(int64_t pixel, int64_t vector, ExprI
   const ExprId at = place(pixel, vector);
   const ExprId sum = kernel_.load(array_, at, static_cast<int32_t>(lanes_));
   return ir::make_store(array_, at, kernel_.fma(x, w, sum));
+}
+
+ExprId TileAccumulators::value(int64_t pixel, int64_t vector) {
+  return kernel_.load(array_, place(pixel, vector), static_cast<int32_t>(lanes_));
 }
 
 ExprId TileAccumulators::element(int64_t pixel, int64_t vector, ExprId lane) {

@@ -18,6 +18,11 @@ struct Strip {
   int64_t count = 1;
 };
 
+// The model's cycles of one reduction step of all strips times `vectors`, in tiles of knobs.pixels
+// x knobs.vectors.
+double reduction_step_cycles(const CpuTarget& target, const std::vector<Strip>& strips,
+                             int64_t vectors, const Knobs& knobs);
+
 // Knobs for tiles that fit the target's registers, cheapest first by the model: cycles of a
 // reduction step are the most of multiply-adds, loads, and (for small tiles) the latency of the
 // chain.
@@ -41,7 +46,8 @@ class TileAccumulators {
   ir::Stmt multiply_add(int64_t pixel, int64_t vector, ir::ExprId x, ir::ExprId w);
   // acc[pixel][vector] += x * w; both vectors.
   ir::Stmt multiply_add_vectors(int64_t pixel, int64_t vector, ir::ExprId x, ir::ExprId w);
-  // Element `lane` of acc[pixel][vector].
+  // acc[pixel][vector], and element `lane` of it.
+  ir::ExprId value(int64_t pixel, int64_t vector);
   ir::ExprId element(int64_t pixel, int64_t vector, ir::ExprId lane);
 
   int64_t pixels() const { return pixels_; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/onnx/attention.h"
 
-#include <limits>
+#include <algorithm>
+#include <cmath>
 
 #include "codegen/onnx/builder.h"
 #include "codegen/onnx/formulas.h"
@@ -42,8 +43,8 @@ AttentionStages attend(const Attention& attention) {
   stages.biased = stages.capped;
   if (attention.bias) stages.biased = stages.biased + cast(attention.bias, dtype);
   if (attention.allowed) {
-    const double masked = -std::numeric_limits<double>::infinity();
-    stages.biased = select(attention.allowed, stages.biased, scalar_like(stages.biased, masked));
+    stages.biased =
+        select(attention.allowed, stages.biased, scalar_like(stages.biased, attention.masked));
   }
   const Value logits = cast(stages.biased, attention.softmax_dtype);
   stages.probabilities =
@@ -52,6 +53,25 @@ AttentionStages attend(const Attention& attention) {
   const Value y = ungroup_heads(matmul(p, cast(attention.v, dtype)), heads);
   stages.y = cast(y, attention.q.dtype());
   return stages;
+}
+
+bool check_heads(NodeReader& node, const Attention& attention) {
+  if (!attention.q || !attention.k || !attention.v) return false;
+  const Shape& q = attention.q.shape();
+  const Shape& k = attention.k.shape();
+  const Shape& v = attention.v.shape();
+  const bool fits = q.size() == 4 && k.size() == 4 && v.size() == 4 && k[0] == q[0] &&
+                    v[0] == q[0] && k[1] == v[1] && k[1] > 0 && q[1] % k[1] == 0 && k[2] == v[2] &&
+                    k[3] == q[3];
+  if (!fits) {
+    node.invalid("Q, K and V don't fit: as [batch, heads, length, size] they are %s, %s and %s",
+                 shape_text(q).c_str(), shape_text(k).c_str(), shape_text(v).c_str());
+  }
+  return fits;
+}
+
+double default_scale(Value q) {
+  return 1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.dim(3), 1)));
 }
 
 Value split_heads(Value x, int64_t heads) {

@@ -2,6 +2,9 @@
 // Scaled dot-product attention, which operators of several domains are.
 #pragma once
 
+#include <limits>
+
+#include "codegen/onnx/node_reader.h"
 #include "codegen/onnx/value.h"
 
 namespace camshaft::onnx {
@@ -15,6 +18,7 @@ struct Attention {
   double softcap = 0;  // scores become softcap * tanh(scores / softcap); 0: they stay
   Value bias = {};     // added to the scores; broadcasts to [B, Hq, Lq, Lk]
   Value allowed = {};  // bool: the keys that a query may see; broadcasts likewise
+  double masked = -std::numeric_limits<double>::infinity();  // the score of a key not allowed
   // Whether some query may see no key at all: its result is then 0 instead of NaN.
   bool may_see_nothing = false;
   DType softmax_dtype = DType::kFloat32;
@@ -24,12 +28,18 @@ struct Attention {
 struct AttentionStages {
   Value scores;  // scale * q k^T
   Value capped;
-  Value biased;  // bias added, and -inf where not allowed
+  Value biased;  // bias added, and `masked` where not allowed
   Value probabilities;
   Value y;  // [B, Hq, Lq, Dv]
 };
 
 AttentionStages attend(const Attention& attention);
+
+// Whether q, k and v have the shapes above; a problem if not.
+bool check_heads(NodeReader& node, const Attention& attention);
+
+// 1 / sqrt(size of q's heads).
+double default_scale(Value q);
 
 // The dtype that attention on x is computed in.
 DType attention_dtype(Value x);

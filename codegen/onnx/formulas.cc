@@ -2,9 +2,7 @@
 #include "codegen/onnx/formulas.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
 
 namespace camshaft::onnx {
@@ -13,19 +11,6 @@ std::vector<int> axis_range(int begin, int end) {
   std::vector<int> axes(static_cast<size_t>(std::max(end - begin, 0)));
   std::iota(axes.begin(), axes.end(), begin);
   return axes;
-}
-
-Value gelu(Value x) {
-  return 0.5 * x * (1.0 + erf(x * std::numbers::sqrt2 * 0.5));
-}
-
-Value tanh_gelu(Value x) {
-  const double scale = std::sqrt(2 * std::numbers::inv_pi);
-  return 0.5 * x * (1.0 + tanh(scale * (x + 0.044715 * x * x * x)));
-}
-
-Value swish(Value x, double alpha) {
-  return x * sigmoid(alpha == 1 ? x : alpha * x);
 }
 
 Value softmax(Value x, const std::vector<int>& axes) {

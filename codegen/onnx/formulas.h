@@ -11,13 +11,6 @@ namespace camshaft::onnx {
 // Axes [begin, end).
 std::vector<int> axis_range(int begin, int end);
 
-// x * Phi(x), Phi being the normal distribution's.
-Value gelu(Value x);
-// gelu(x) as approximated with tanh.
-Value tanh_gelu(Value x);
-// x * sigmoid(alpha * x).
-Value swish(Value x, double alpha);
-
 // e^x over its sum along the axes.
 Value softmax(Value x, const std::vector<int>& axes);
 // The same, but 0 where all of a row is -inf.

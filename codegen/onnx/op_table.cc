@@ -3,16 +3,20 @@
 
 namespace camshaft::onnx {
 
-const OpRow* find_op(std::string_view domain, std::string_view name) {
-  constexpr OpFamily (*kFamilies[])() = {
-      arithmetic_ops, math_ops,          activation_ops,   constant_ops,  movement_ops,
-      indexing_ops,   scatter_ops,       window_ops,       resize_ops,    matrix_ops,
-      reduce_ops,     normalization_ops, quantization_ops, attention_ops, transformer_ops,
-      contrib_ops,    control_ops,       dynamic_ops,
+std::vector<OpFamily> op_families() {
+  return {
+      arithmetic_ops(),   math_ops(),      activation_ops(),  constant_ops(),
+      movement_ops(),     indexing_ops(),  scatter_ops(),     window_ops(),
+      resize_ops(),       matrix_ops(),    reduce_ops(),      normalization_ops(),
+      quantization_ops(), attention_ops(), transformer_ops(), microsoft_attention_ops(),
+      control_ops(),      dynamic_ops(),
   };
+}
+
+const OpRow* find_op(std::string_view domain, std::string_view name) {
   if (domain == "ai.onnx") domain = "";
-  for (const auto family : kFamilies) {
-    for (const OpRow& row : family()) {
+  for (const OpFamily family : op_families()) {
+    for (const OpRow& row : family) {
       if (name == row.name && domain == row.domain) return &row;
     }
   }

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "codegen/onnx/node_reader.h"
 #include "codegen/onnx/value.h"
@@ -50,9 +51,12 @@ OpFamily normalization_ops();
 OpFamily quantization_ops();
 OpFamily attention_ops();
 OpFamily transformer_ops();
-OpFamily contrib_ops();
+OpFamily microsoft_attention_ops();
 OpFamily control_ops();
 OpFamily dynamic_ops();
+
+// All of them.
+std::vector<OpFamily> op_families();
 
 // The row of an operator, or null. The default domain is "" or "ai.onnx".
 const OpRow* find_op(std::string_view domain, std::string_view name);

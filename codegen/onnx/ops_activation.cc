@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Activations. Formulas are those of the ONNX operator list.
-#include "codegen/onnx/formulas.h"
+#include "codegen/onnx/activations.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
@@ -14,8 +14,7 @@ Value read_sigmoid(NodeReader& node) {
 }
 
 Value read_leaky_relu(NodeReader& node) {
-  const Value x = node.input(0);
-  return select(less(x, 0.0), x * node.float_attr("alpha", 0.01), x);
+  return leaky_relu(node.input(0), node.float_attr("alpha", 0.01));
 }
 
 Value read_prelu(NodeReader& node) {
@@ -24,31 +23,20 @@ Value read_prelu(NodeReader& node) {
 }
 
 Value read_elu(NodeReader& node) {
-  const Value x = node.input(0);
-  return select(less(x, 0.0), node.float_attr("alpha", 1) * (exp(x) - 1.0), x);
+  return elu(node.input(0), node.float_attr("alpha", 1));
 }
 
 Value read_selu(NodeReader& node) {
-  const Value x = node.input(0);
-  const double alpha = node.float_attr("alpha", 1.67326319217681884765625);
-  const double gamma = node.float_attr("gamma", 1.05070102214813232421875);
-  return gamma * select(less_equal(x, splat_like(x, 0)), alpha * exp(x) - alpha, x);
+  const double alpha = node.float_attr("alpha", kSeluAlpha);
+  return selu(node.input(0), alpha, node.float_attr("gamma", kSeluGamma));
 }
 
 Value read_celu(NodeReader& node) {
-  const Value x = node.input(0);
-  const double alpha = node.float_attr("alpha", 1);
-  return max(x, 0.0) + min(alpha * (exp(x / alpha) - 1.0), 0.0);
+  return celu(node.input(0), node.float_attr("alpha", 1));
 }
 
 Value read_thresholded_relu(NodeReader& node) {
-  const Value x = node.input(0);
-  const Value alpha = splat_like(x, node.float_attr("alpha", 1));
-  return select(less(alpha, x), x, scalar_like(x, 0));
-}
-
-Value hard_sigmoid(Value x, double alpha, double beta) {
-  return max(min(alpha * x + beta, 1.0), 0.0);
+  return thresholded_relu(node.input(0), node.float_attr("alpha", 1));
 }
 
 Value read_hard_sigmoid(NodeReader& node) {
@@ -59,21 +47,15 @@ Value read_hard_swish(NodeReader& node) {
   return node.input(0) * hard_sigmoid(node.input(0), 1.0 / 6, 0.5);
 }
 
-// log(1 + e^x) without overflow.
-Value softplus(Value x) {
-  return max(x, 0.0) + log(1.0 + exp(-abs(x)));
-}
-
 Value read_softplus(NodeReader& node) {
   return softplus(node.input(0));
 }
 Value read_softsign(NodeReader& node) {
-  return node.input(0) / (1.0 + abs(node.input(0)));
+  return softsign(node.input(0));
 }
 Value read_mish(NodeReader& node) {
   return node.input(0) * tanh(softplus(node.input(0)));
 }
-
 Value read_swish(NodeReader& node) {
   return swish(node.input(0), node.float_attr("alpha", 1));
 }
@@ -93,6 +75,32 @@ Value read_shrink(NodeReader& node) {
   return select(less(x, -lambda), x + bias, above);
 }
 
+// --- onnxruntime's own ---------------------------------------------------------------------------
+
+Value read_microsoft_gelu(NodeReader& node) {
+  return gelu(node.input(0));
+}
+
+// x plus a bias along the last axis, input 1, which FastGelu may leave out.
+Value with_last_axis_bias(NodeReader& node) {
+  const Value x = node.input(0);
+  const Value bias = node.input(1);
+  if (!bias) return x;
+  if (bias.rank() == 1 && x.rank() >= 1 && bias.dim(0) == x.dim(-1)) return x + bias;
+  return node.invalid("the bias must be one value for each index of the last axis of %s",
+                      shape_text(x.shape()).c_str());
+}
+
+Value read_bias_gelu(NodeReader& node) {
+  return gelu(with_last_axis_bias(node));
+}
+Value read_fast_gelu(NodeReader& node) {
+  return tanh_gelu(with_last_axis_bias(node));
+}
+Value read_quick_gelu(NodeReader& node) {
+  return swish(node.input(0), node.float_attr("alpha", 1.702f));
+}
+
 constexpr OpRow kOps[] = {
     {"Relu", 7, 1, 1, read_relu},
     {"LeakyRelu", 7, 1, 1, read_leaky_relu},
@@ -110,6 +118,10 @@ constexpr OpRow kOps[] = {
     {"Swish", 24, 1, 1, read_swish},
     {"Gelu", 20, 1, 1, read_gelu},
     {"Shrink", 9, 1, 1, read_shrink},
+    {"Gelu", 1, 1, 1, read_microsoft_gelu, kMicrosoft},
+    {"BiasGelu", 1, 2, 2, read_bias_gelu, kMicrosoft},
+    {"FastGelu", 1, 1, 2, read_fast_gelu, kMicrosoft},
+    {"QuickGelu", 1, 1, 1, read_quick_gelu, kMicrosoft},
 };
 
 }  // namespace

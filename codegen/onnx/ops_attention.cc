@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Attention of the default domain.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "codegen/onnx/attention.h"
@@ -53,19 +52,6 @@ std::optional<Heads> read_qkv(NodeReader& node) {
   }
   if (!heads.q || !heads.k || !heads.v) return std::nullopt;
   return heads;
-}
-
-bool check_qkv(NodeReader& node, const Heads& heads) {
-  const Shape& q = heads.q.shape();
-  const Shape& k = heads.k.shape();
-  const Shape& v = heads.v.shape();
-  const bool fits = k[0] == q[0] && v[0] == q[0] && k[1] == v[1] && k[1] > 0 && q[1] % k[1] == 0 &&
-                    k[2] == v[2] && k[3] == q[3];
-  if (!fits) {
-    node.invalid("Q, K and V don't fit: as [batch, heads, length, size] they are %s, %s and %s",
-                 shape_text(q).c_str(), shape_text(k).c_str(), shape_text(v).c_str());
-  }
-  return fits;
 }
 
 // What keeps queries from keys: the node's mask, causality, a window, padding behind the keys.
@@ -178,12 +164,6 @@ void set_scores_output(NodeReader& node, const AttentionStages& stages, DType dt
   node.set_output(3, cast(by_mode[std::clamp<int64_t>(mode, 0, 3)], dtype));
 }
 
-// 1 / sqrt(head size) unless given.
-double read_scale(NodeReader& node, Value q) {
-  const double otherwise = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.dim(3), 1)));
-  return node.has_attr("scale") ? node.float_attr("scale", 1) : otherwise;
-}
-
 // At least the dtype of the rest: halves don't save work.
 DType softmax_dtype(NodeReader& node, Value q) {
   const DType dtype = node.dtype_attr("softmax_precision", attention_dtype(q));
@@ -193,9 +173,10 @@ DType softmax_dtype(NodeReader& node, Value q) {
 
 Value read_attention(NodeReader& node) {
   const std::optional<Heads> heads = read_qkv(node);
-  if (!heads || !check_qkv(node, *heads)) return {};
+  if (!heads) return {};
   Attention attention{.q = heads->q, .k = heads->k, .v = heads->v};
-  attention.scale = read_scale(node, heads->q);
+  if (!check_heads(node, attention)) return {};
+  attention.scale = node.has_attr("scale") ? node.float_attr("scale", 1) : default_scale(heads->q);
   attention.softcap = node.float_attr("softcap", 0);
   attention.softmax_dtype = softmax_dtype(node, heads->q);
   Mask(node, *heads).apply(attention);

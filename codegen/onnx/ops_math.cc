@@ -35,6 +35,22 @@ Value read_cos(NodeReader& node) {
 Value read_tan(NodeReader& node) {
   return sin(node.input(0)) / cos(node.input(0));
 }
+Value read_atan(NodeReader& node) {
+  return atan(node.input(0));
+}
+
+// Of the point (sqrt(1 - x^2), x), the root as a product so that it keeps its digits near 1.
+Value read_asin(NodeReader& node) {
+  const Value x = node.input(0);
+  return atan(x / sqrt((1.0 - x) * (1.0 + x)));
+}
+
+// Twice the angle of half of it: tan(a / 2)^2 = (1 - cos a) / (1 + cos a).
+Value read_acos(NodeReader& node) {
+  const Value x = node.input(0);
+  return 2.0 * atan(sqrt((1.0 - x) / (1.0 + x)));
+}
+
 Value read_tanh(NodeReader& node) {
   return tanh(node.input(0));
 }
@@ -113,6 +129,9 @@ constexpr OpRow kOps[] = {
     {"Sin", 7, 1, 1, read_sin},
     {"Cos", 7, 1, 1, read_cos},
     {"Tan", 7, 1, 1, read_tan},
+    {"Asin", 7, 1, 1, read_asin},
+    {"Acos", 7, 1, 1, read_acos},
+    {"Atan", 7, 1, 1, read_atan},
     {"Sinh", 9, 1, 1, read_sinh},
     {"Cosh", 9, 1, 1, read_cosh},
     {"Tanh", 7, 1, 1, read_tanh},

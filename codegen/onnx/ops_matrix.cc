@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Matrix products.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "codegen/onnx/activations.h"
 #include "codegen/onnx/einsum.h"
+#include "codegen/onnx/format.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
 namespace {
 
 // A vector on the left is a row, on the right a column; the axis that it got goes again.
-Value read_matmul(NodeReader& node) {
-  Value a = node.input(0);
-  Value b = node.input(1);
+Value multiply(NodeReader& node, Value a, Value b) {
   const bool row = a.rank() == 1;
   const bool column = b.rank() == 1;
   if (a.rank() == 0 || b.rank() == 0) return node.invalid("can't multiply scalars");
@@ -21,6 +25,10 @@ Value read_matmul(NodeReader& node) {
   if (row) gone.push_back(y.rank() - 2);
   if (column) gone.push_back(y.rank() - 1);
   return drop_axes(y, gone);
+}
+
+Value read_matmul(NodeReader& node) {
+  return multiply(node, node.input(0), node.input(1));
 }
 
 // alpha and beta of 0 are what they say. As in BLAS, beta 0 keeps NaN in C out of the result.
@@ -51,10 +59,51 @@ Value read_einsum(NodeReader& node) {
   return einsum(node, equation);
 }
 
+// --- onnxruntime's own ---------------------------------------------------------------------------
+
+Value read_fused_gemm(NodeReader& node) {
+  const std::string name = node.string_attr("activation", "");
+  ActivationParameters parameters;
+  if (node.has_attr("activation_alpha")) {
+    parameters.alpha = node.float_attr("activation_alpha", 0);
+  }
+  // Of Selu the second parameter has a name of its own.
+  const char* second = node.has_attr("activation_gamma") ? "activation_gamma" : "activation_beta";
+  if (node.has_attr(second)) parameters.beta = node.float_attr(second, 0);
+  const Value product = read_gemm(node);
+  if (!product || name.empty()) return product;
+  const Value y = activation(name, product, parameters);
+  if (y || node.builder().failed()) return y;
+  return node.unsupported("activation '%s' is not supported", printable(name).c_str());
+}
+
+// An operand with its first axis moved before the last one if `trans_batch`, then the last two
+// exchanged if `trans`. Vectors stay.
+Value transposed_operand(Value x, bool trans_batch, bool trans) {
+  if (x.rank() < 2) return x;
+  std::vector<int> perm(static_cast<size_t>(x.rank()));
+  std::iota(perm.begin(), perm.end(), 0);
+  if (trans_batch) std::rotate(perm.begin(), perm.begin() + 1, perm.end() - 1);
+  if (trans) std::swap(perm[perm.size() - 2], perm.back());
+  return transpose(x, std::move(perm));
+}
+
+Value read_fused_matmul(NodeReader& node) {
+  const Value a = transposed_operand(node.input(0), node.flag_attr("transBatchA", false),
+                                     node.flag_attr("transA", false));
+  const Value b = transposed_operand(node.input(1), node.flag_attr("transBatchB", false),
+                                     node.flag_attr("transB", false));
+  const double alpha = node.float_attr("alpha", 1);
+  const Value y = multiply(node, a, b);
+  return alpha == 1 ? y : y * alpha;
+}
+
 constexpr OpRow kOps[] = {
     {"MatMul", 7, 2, 2, read_matmul},
     {"Gemm", 7, 2, 3, read_gemm},
     {"Einsum", 12, 1, kAnyCount, read_einsum},
+    {"FusedMatMul", 1, 2, 2, read_fused_matmul, kMicrosoft},
+    {"FusedGemm", 1, 2, 3, read_fused_gemm, kMicrosoft},
 };
 
 }  // namespace

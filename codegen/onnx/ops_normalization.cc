@@ -149,7 +149,8 @@ Value read_layer_normalization(NodeReader& node) {
       normalize(cast(x, stash), axis_range(axis, x.rank()), node.float_attr("epsilon", 1e-5));
   if (node.wants_output(1)) node.set_output(1, normalized.mean);
   if (node.wants_output(2)) node.set_output(2, normalized.inverse_deviation);
-  const Value y = cast(normalized.y, x.dtype()) * broadcast_to(node.input(1), x.shape());
+  const Value y =
+      cast(normalized.y, node.input(1).dtype()) * broadcast_to(node.input(1), x.shape());
   return node.input(2) ? y + broadcast_to(node.input(2), x.shape()) : y;
 }
 
@@ -235,18 +236,77 @@ Value read_mean_variance_normalization(NodeReader& node) {
   return centered / (sqrt(mean(centered * centered, *axes)) + 1e-9);
 }
 
+// --- onnxruntime's own ---------------------------------------------------------------------------
+
+// Of opset 1 of the default domain, as onnxruntime has it.
+Value read_simplified_layer_normalization(NodeReader& node) {
+  const Value x = node.input(0);
+  if (x.rank() == 0) return node.invalid("needs an axis");
+  const int axis = node.axis(node.int_attr("axis", -1), x.rank());
+  const double epsilon = node.float_attr("epsilon", 1e-5);
+  const Value wide = cast(x, stash_type(node, x.dtype()));
+  const Normalized normalized = normalize_rms(wide, axis_range(axis, x.rank()), epsilon);
+  node.set_output(1, normalized.inverse_deviation);
+  return cast(normalized.y, node.input(1).dtype()) * broadcast_to(node.input(1), x.shape());
+}
+
+// One value for each index of x's last axis; absent if not given.
+Value along_last(NodeReader& node, int i, const char* name) {
+  const Value parameter = node.input(i);
+  const Value x = node.input(0);
+  if (!parameter || parameter.shape() == Shape{x.dim(-1)}) return parameter;
+  return node.invalid("%s must be one value for each index of the last axis of %s", name,
+                      shape_text(x.shape()).c_str());
+}
+
+// Input, plus what skipped the layer, plus a bias: normalized over the last axis.
+Value read_skip_normalization(NodeReader& node, bool simplified) {
+  const Value x = node.input(0);
+  const Value gamma = along_last(node, 2, "gamma");
+  const Value beta = simplified ? Value() : along_last(node, 3, "beta");
+  const Value bias = along_last(node, simplified ? 3 : 4, "bias");
+  const double epsilon = node.float_attr("epsilon", 1e-12f);
+  if (x.rank() < 2 || broadcast_shapes(x.shape(), node.input(1).shape()) != x.shape()) {
+    return node.invalid("skip of %s doesn't fit %s", shape_text(node.input(1).shape()).c_str(),
+                        shape_text(x.shape()).c_str());
+  }
+  if (!gamma) return {};
+  const DType dtype = x.dtype() == DType::kFloat64 ? x.dtype() : DType::kFloat32;
+  Value sum = cast(x, dtype) + cast(node.input(1), dtype);
+  if (bias) sum = sum + cast(bias, dtype);
+  const std::vector<int> last = {x.rank() - 1};
+  const Normalized normalized =
+      simplified ? normalize_rms(sum, last, epsilon) : normalize(sum, last, epsilon);
+  if (!simplified) node.set_output(1, normalized.mean);
+  node.set_output(2, normalized.inverse_deviation);
+  node.set_output(3, cast(sum, x.dtype()));
+  const Value y = normalized.y * cast(gamma, dtype);
+  return cast(beta ? y + cast(beta, dtype) : y, x.dtype());
+}
+
+Value read_skip_layer_normalization(NodeReader& node) {
+  return read_skip_normalization(node, false);
+}
+Value read_skip_simplified_layer_normalization(NodeReader& node) {
+  return read_skip_normalization(node, true);
+}
+
 constexpr OpRow kOps[] = {
     {"Softmax", 7, 1, 1, read_softmax},
     {"LogSoftmax", 7, 1, 1, read_log_softmax},
     {"Hardmax", 7, 1, 1, read_hardmax},
     {"BatchNormalization", 7, 5, 5, read_batch_normalization},
     {"InstanceNormalization", 7, 3, 3, read_instance_normalization},
-    {"LayerNormalization", 17, 2, 3, read_layer_normalization},
+    {"LayerNormalization", kOldestOpset, 2, 3, read_layer_normalization},  // in onnxruntime always
+    {"SimplifiedLayerNormalization", kOldestOpset, 2, 2, read_simplified_layer_normalization},
     {"RMSNormalization", 23, 2, 2, read_rms_normalization},
     {"GroupNormalization", 18, 3, 3, read_group_normalization},
     {"LRN", 7, 1, 1, read_lrn},
     {"LpNormalization", 7, 1, 1, read_lp_normalization},
     {"MeanVarianceNormalization", 9, 1, 1, read_mean_variance_normalization},
+    {"SkipLayerNormalization", 1, 3, 5, read_skip_layer_normalization, kMicrosoft},
+    {"SkipSimplifiedLayerNormalization", 1, 3, 4, read_skip_simplified_layer_normalization,
+     kMicrosoft},
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "codegen/onnx/activations.h"
 #include "codegen/onnx/attention.h"
-#include "codegen/onnx/formulas.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "codegen/onnx/activations.h"
+#include "codegen/onnx/format.h"
 #include "codegen/onnx/op_table.h"
 #include "codegen/onnx/window.h"
 #include "runtime/base/bytes.h"
@@ -47,6 +49,26 @@ Value read_conv(NodeReader& node) {
   const std::optional<Window> window = read_window(node, x, std::move(*kernel));
   if (!window) return {};
   return add_bias(node, conv(x, w, conv_attrs(*window, groups)), node.input(2));
+}
+
+// Conv, then a tensor added and an activation: what onnxruntime makes of three nodes.
+Value read_fused_conv(NodeReader& node) {
+  const std::string name = node.string_attr("activation", "");
+  const auto given = node.floats_attr("activation_params").value_or(std::vector<double>());
+  Value y = read_conv(node);
+  const Value added = node.input(3);
+  if (y && added && added.shape() != y.shape()) {
+    return node.invalid("Z must be %s as the result, not %s", shape_text(y.shape()).c_str(),
+                        shape_text(added.shape()).c_str());
+  }
+  if (added) y = y + added;
+  if (!y || name.empty()) return y;
+  ActivationParameters parameters;
+  if (!given.empty()) parameters.alpha = given[0];
+  if (given.size() > 1) parameters.beta = given[1];
+  y = activation(name, y, parameters);
+  if (y || node.builder().failed()) return y;
+  return node.unsupported("activation '%s' is not supported", printable(name).c_str());
 }
 
 // --- ConvTranspose -------------------------------------------------------------------------------
@@ -262,6 +284,7 @@ Value read_global_lp_pool(NodeReader& node) {
 constexpr OpRow kOps[] = {
     {"Conv", 7, 2, 3, read_conv},
     {"ConvTranspose", 7, 2, 3, read_conv_transpose},
+    {"FusedConv", 1, 2, 4, read_fused_conv, kMicrosoft},
     {"MaxPool", 7, 1, 1, read_max_pool},
     {"AveragePool", 7, 1, 1, read_average_pool},
     {"LpPool", 7, 1, 1, read_lp_pool},

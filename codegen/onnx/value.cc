@@ -183,6 +183,9 @@ Value sin(Value x) {
 Value cos(Value x) {
   return unary(ir::Op::kCos, x);
 }
+Value atan(Value x) {
+  return unary(ir::Op::kAtan, x);
+}
 Value tanh(Value x) {
   return unary(ir::Op::kTanh, x);
 }
@@ -208,6 +211,24 @@ Value is_nan(Value x) {
 Value cast(Value x, DType to) {
   if (!x || x.dtype() == to) return x;
   return x.builder()->add(ir::Op::kCast, {x}, ir::CastAttrs{to});
+}
+
+Value bitcast(Value x, DType to) {
+  if (!x || x.dtype() == to) return x;
+  return x.builder()->add(ir::Op::kBitcast, {x}, ir::CastAttrs{to});
+}
+
+Value shift_left(Value x, Value amount) {
+  return binary(ir::Op::kShiftLeft, x, amount);
+}
+Value shift_left(Value x, double amount) {
+  return shift_left(x, splat_like(x, amount));
+}
+Value shift_right(Value x, Value amount) {
+  return binary(ir::Op::kShiftRight, x, amount);
+}
+Value shift_right(Value x, double amount) {
+  return shift_right(x, splat_like(x, amount));
 }
 
 Value select(Value condition, Value then, Value otherwise) {

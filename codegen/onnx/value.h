@@ -96,6 +96,7 @@ Value log(Value x);
 Value sqrt(Value x);
 Value sin(Value x);
 Value cos(Value x);
+Value atan(Value x);
 Value tanh(Value x);
 Value sigmoid(Value x);
 Value erf(Value x);
@@ -104,6 +105,11 @@ Value ceil(Value x);
 Value round(Value x);
 Value is_nan(Value x);
 Value cast(Value x, DType to);
+Value bitcast(Value x, DType to);         // of the same size
+Value shift_left(Value x, Value amount);  // unsigned
+Value shift_left(Value x, double amount);
+Value shift_right(Value x, Value amount);
+Value shift_right(Value x, double amount);
 
 // A value of x's dtype with x's shape and every element `value`; a scalar of x's dtype.
 Value splat_like(Value x, double value);

@@ -77,6 +77,14 @@ int64_t lower_bound(const Schedule& schedule) {
 
 }  // namespace
 
+int32_t add_scratch(Schedule& schedule, int32_t region, int64_t size_bytes) {
+  BufferInfo buffer;
+  buffer.size_bytes = size_bytes;
+  buffer.first_region = buffer.last_region = region;
+  schedule.buffers.push_back(buffer);
+  return static_cast<int32_t>(schedule.buffers.size()) - 1;
+}
+
 void plan_memory(Schedule& schedule) {
   find_lifetimes(schedule);
   std::vector<BufferInfo>& buffers = schedule.buffers;

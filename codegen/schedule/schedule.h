@@ -42,7 +42,7 @@ struct Layout {
 enum class BufferKind : uint8_t { kInput, kOutput, kConstant, kArena };
 
 struct BufferInfo {
-  NodeId value = kNoNode;
+  NodeId value = kNoNode;  // kNoNode: scratch memory of one region
   BufferKind kind = BufferKind::kArena;
   int32_t io_index = -1;  // kInput, kOutput: position in the graph's list
   Layout layout;
@@ -87,6 +87,9 @@ ir::Graph isolate_outputs(const ir::Graph& graph);
 void fuse_regions(Schedule& schedule, const ScheduleOptions& options);
 void choose_layouts(Schedule& schedule, const ScheduleOptions& options);
 void plan_memory(Schedule& schedule);
+// Scratch memory that only region `region` uses; returns the buffer's index. It has a place after
+// the next plan_memory().
+int32_t add_scratch(Schedule& schedule, int32_t region, int64_t size_bytes);
 Schedule make_schedule(const ir::Graph& graph, const ScheduleOptions& options);
 
 // Checks the rules above: every leaf is available, arena buffers that live together are apart,

@@ -25,7 +25,7 @@ class Compile(models.CommandTest):
             self.assert_members(target, {
                 "nodes": int, "launches": int, "kernels": int, "strategies": dict, "flops": int,
                 "arena_bytes": int, "arena_lower_bound_bytes": int, "weights_bytes": int,
-                "binary_bytes": int, "seconds": float})
+                "binary_bytes": int, "winograd_error": float, "seconds": float})
             # Batch norm, activation and addition are in the two convolutions' kernels.
             self.assertEqual(target["launches"], 2, target)
             self.assertEqual(sum(target["strategies"].values()), target["launches"])

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Speed of single kernels on one core, as a share of the core's measured multiply-add peak. Each
-// row is a shape from a real network. Usage: kernels_bench [target] [filter]
+// row is a shape from a real network.
+// Usage: kernels_bench [target] [filter] [strategy] [knobs]: shapes whose name holds `filter`, the
+// named strategy where it matches ("" for the usual choice), with its first `knobs` knobs, one a
+// row.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -121,44 +124,82 @@ __attribute__((target("avx2,fma"))) double peak_once() {
 struct Bench {
   lower::LoweredKernel lowered;
   KernelFunction function = nullptr;
-  std::vector<std::vector<std::byte>> memory;
   std::vector<void*> params;
-  int64_t extent = 0;
   double flops = 0;
+
+  ~Bench() {
+    for (void* param : params) std::free(param);
+  }
 
   double run_once() {
     const int64_t start = cpu_time_ns();
-    function(params.data(), 0, extent);
+    function(params.data(), 0, lowered.kernel.thread_extent);
     return static_cast<double>(cpu_time_ns() - start) * 1e-9;
   }
 };
 
-void prepare(Bench& bench, const schedule::Schedule& schedule, const render::CpuTarget& target) {
+int64_t argument_bytes(const lower::Argument& argument, const schedule::Schedule& schedule) {
+  if (argument.scratch_bytes > 0) return argument.scratch_bytes;
+  if (argument.value == ir::kNoNode) return static_cast<int64_t>(argument.constant.size());
+  return schedule.type(argument.value).size_bytes();
+}
+
+void compile_and_load(Bench& bench, const schedule::Schedule& schedule,
+                      const render::CpuTarget& target) {
+  bench.lowered.kernel.name = "kernel";
+  const ir::Kernel kernel =
+      ir::prepare_kernel(bench.lowered.kernel, target.lanes(ir::DType::kFloat32), target.math);
+  const auto object = render::compile_shared_object({kernel}, target);
+  if (!object.has_value()) fail_with_log("compilation failed");
+  if (std::getenv("CAMSHAFT_BENCH_ASM") != nullptr) {
+    const auto text = render::render_assembly(kernel, target);
+    if (text.has_value()) std::puts(text->c_str());
+  }
+  bench.function = load_kernel(*object, "kernel");
+  for (const lower::Argument& argument : bench.lowered.arguments) {
+    const auto size = static_cast<size_t>(argument_bytes(argument, schedule));
+    void* data = std::aligned_alloc(64, (size + 63) / 64 * 64);
+    std::memset(data, 0, size);
+    if (!argument.constant.empty()) std::memcpy(data, argument.constant.data(), size);
+    bench.params.push_back(data);
+  }
+}
+
+void print_speed(const char* name, Bench& bench) {
+  std::vector<double> seconds;
+  std::vector<double> peaks;
+  for (int i = 0; i < 40; ++i) {
+    if (i % 4 == 0) peaks.push_back(peak_once());
+    seconds.push_back(bench.run_once());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  std::sort(peaks.begin(), peaks.end());
+  const double median = seconds[seconds.size() / 2];
+  const double rate = bench.flops / median * 1e-9;
+  std::printf("%-22s %-16s %-16s %9.1f %9.1f %9.1f %7.1f\n", name, bench.lowered.strategy.c_str(),
+              lower::to_string(bench.lowered.knobs).c_str(), median * 1e6, seconds[2] * 1e6, rate,
+              100 * rate / peaks[peaks.size() / 2]);
+}
+
+// The region named "this", with the first `count` knobs of a strategy.
+void measure(const ConvShape& shape, const render::CpuTarget& target, const std::string& strategy,
+             size_t count) {
+  const schedule::Schedule schedule =
+      schedule::make_schedule(make_graph(shape), {target.lanes(ir::DType::kFloat32), true});
   for (const schedule::Region& region : schedule.regions) {
     const lower::Task task{schedule, region, target};
     if (region.root == ir::kNoNode || task.node(region.root).name != "this") continue;
-    bench.lowered = lower::lower_region(task);
-    bench.flops = static_cast<double>(lower::region_flops(task));
-    bench.extent = bench.lowered.kernel.thread_extent;
-    bench.lowered.kernel.name = "kernel";
-    const ir::Kernel kernel =
-        ir::prepare_kernel(bench.lowered.kernel, target.lanes(ir::DType::kFloat32), target.math);
-    const auto object = render::compile_shared_object({kernel}, target);
-    if (!object.has_value()) fail_with_log("compilation failed");
-    if (std::getenv("CAMSHAFT_BENCH_ASM") != nullptr) {
-      const auto text = render::render_assembly(kernel, target);
-      if (text.has_value()) std::puts(text->c_str());
-    }
-    bench.function = load_kernel(*object, "kernel");
-    for (const lower::Argument& argument : bench.lowered.arguments) {
-      const int64_t size = argument.value == ir::kNoNode
-                               ? static_cast<int64_t>(argument.constant.size())
-                               : schedule.type(argument.value).size_bytes();
-      void* data = std::aligned_alloc(64, static_cast<size_t>((size + 63) / 64 * 64));
-      std::memset(data, 0, static_cast<size_t>(size));
-      if (argument.value == ir::kNoNode)
-        std::memcpy(data, argument.constant.data(), argument.constant.size());
-      bench.params.push_back(data);
+    const std::string name = strategy.empty() ? lower::lower_region(task).strategy : strategy;
+    const lower::Strategy* chosen = lower::find_strategy(name);
+    if (chosen == nullptr || !chosen->matches(task)) continue;
+    std::vector<lower::Knobs> knobs = chosen->knobs(task);
+    knobs.resize(std::min(knobs.size(), count));
+    for (const lower::Knobs& these : knobs) {
+      Bench bench;
+      bench.lowered = chosen->emit(task, these);
+      bench.flops = static_cast<double>(lower::region_flops(task));
+      compile_and_load(bench, schedule, target);
+      print_speed(shape.name, bench);
     }
   }
 }
@@ -169,29 +210,16 @@ void prepare(Bench& bench, const schedule::Schedule& schedule, const render::Cpu
 int main(int argc, char** argv) {
   using namespace camshaft;
   const std::string filter = argc > 2 ? argv[2] : "";
+  const std::string strategy = argc > 3 ? argv[3] : "";
+  const size_t knobs = argc > 4 ? static_cast<size_t>(std::atoi(argv[4])) : 1;
   const auto target = render::make_cpu_target(argc > 1 ? argv[1] : "llvm");
   if (!target.has_value()) fail_with_log("unknown target");
-  std::printf("target %s:%s\n%-22s %-16s %-12s %9s %9s %7s\n", target->backend.c_str(),
-              target->march.c_str(), "shape", "strategy", "knobs", "us", "GFLOP/s", "% peak");
+  std::printf("target %s:%s\n%-22s %-16s %-16s %9s %9s %9s %7s\n", target->backend.c_str(),
+              target->march.c_str(), "shape", "strategy", "knobs", "us", "least us", "GFLOP/s",
+              "% peak");
   for (const ConvShape& shape : kShapes) {
     if (std::string(shape.name).find(filter) == std::string::npos) continue;
-    Bench bench;
-    const schedule::Schedule schedule =
-        schedule::make_schedule(make_graph(shape), {target->lanes(ir::DType::kFloat32), true});
-    prepare(bench, schedule, *target);
-    std::vector<double> seconds;
-    std::vector<double> peaks;
-    for (int i = 0; i < 40; ++i) {
-      if (i % 4 == 0) peaks.push_back(peak_once());
-      seconds.push_back(bench.run_once());
-    }
-    std::sort(seconds.begin(), seconds.end());
-    std::sort(peaks.begin(), peaks.end());
-    const double median = seconds[seconds.size() / 2];
-    const double rate = bench.flops / median * 1e-9;
-    std::printf("%-22s %-16s %-12s %9.1f %9.1f %7.1f\n", shape.name, bench.lowered.strategy.c_str(),
-                lower::to_string(bench.lowered.knobs).c_str(), median * 1e6, rate,
-                100 * rate / peaks[peaks.size() / 2]);
+    measure(shape, *target, strategy, knobs);
   }
   return 0;
 }

@@ -71,18 +71,20 @@ def node_cases():
         yield Case(case.name, case.model, list(inputs), list(outputs), case.rtol, case.atol)
 
 
-def make_case(name, op_type, inputs, opset=13, outputs=1, **attributes):
+def make_case(name, op_type, inputs, opset=13, outputs=1, domain="", **attributes):
     """A case of one node, without expected outputs. An input that is None is left out."""
     names = ["" if value is None else "in%d" % i for i, value in enumerate(inputs)]
     node = onnx.helper.make_node(op_type, names, ["out%d" % i for i in range(outputs)],
-                                 name=name, **attributes)
+                                 name=name, domain=domain, **attributes)
     given = [(n, np.asarray(v)) for n, v in zip(names, inputs) if n]
     infos = [onnx.helper.make_tensor_value_info(
         n, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in given]
     results = [onnx.ValueInfoProto(name=n) for n in node.output]
     graph = onnx.helper.make_graph([node], name, infos, results)
-    model = onnx.helper.make_model(graph, ir_version=8,
-                                   opset_imports=[onnx.helper.make_opsetid("", opset)])
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    if domain:
+        opsets.append(onnx.helper.make_opsetid(domain, 1))
+    model = onnx.helper.make_model(graph, ir_version=8, opset_imports=opsets)
     return Case(name, model, [v for _, v in given], [])
 
 

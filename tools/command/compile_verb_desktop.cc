@@ -131,14 +131,26 @@ std::string targets_text(const Trail& trail) {
   return table.text();
 }
 
+// What speed costs in accuracy.
+std::string accuracy_text(const Trail& trail) {
+  std::string text;
+  for (const emit::TargetReport& target : trail.report.targets) {
+    if (target.winograd_error == 0) continue;
+    text += format_text(
+        "%s: rounding errors of a Winograd convolution are up to %.1e of its result (rms)\n",
+        target.target.c_str(), target.winograd_error);
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string report_text(const Options& options, const Trail& trail, size_t file_bytes,
                         const std::string& hash) {
   Table steps({{"step"}, {"time", Align::kRight}});
   for (size_t i = 0; i < trail.steps.size(); ++i) {
     steps.add_row({trail.steps[i].what, duration_text(step_seconds(trail, i))});
   }
-  return targets_text(trail) + "\n" + steps.text() + "\n" + printable(options.output) + ": " +
-         bytes_text(file_bytes) + ", hash " + hash + "\n";
+  return targets_text(trail) + accuracy_text(trail) + "\n" + steps.text() + "\n" +
+         printable(options.output) + ": " + bytes_text(file_bytes) + ", hash " + hash + "\n";
 }
 
 Json report_json(const Options& options, const Trail& trail, size_t file_bytes,
@@ -160,6 +172,7 @@ Json report_json(const Options& options, const Trail& trail, size_t file_bytes,
                                {"arena_lower_bound_bytes", target.arena_lower_bound_bytes},
                                {"weights_bytes", target.weight_bytes},
                                {"binary_bytes", target.binary_bytes},
+                               {"winograd_error", target.winograd_error},
                                {"seconds", target.seconds}});
   }
   json["steps"] = Json::array();

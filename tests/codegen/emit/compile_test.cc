@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 #include "codegen/emit/weights.h"
@@ -96,6 +97,47 @@ TEST_CASE("a graph compiled for both targets runs to the oracle's result, with e
     const auto* got = reinterpret_cast<const float*>(llvm[i].data());
     for (size_t e = 0; e < expected[i].floats.size(); ++e) {
       CHECK(got[e] == Approx(expected[i].floats[e]).epsilon(1e-5).margin(1e-5));
+    }
+  }
+}
+
+TEST_CASE("a Winograd convolution: its scratch is in the arena, its error in the report") {
+  const ir::Graph graph = ir::graph_from(R"(
+    %x = input "x" : f32[1x3x30x22]
+    %a = constant {seed 1} : f32[32x3x3x3]
+    %c = conv(%x, %a) {strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=1}
+    %b = constant {seed 2} : f32[48x32x3x3]
+    %d = conv(%c, %b) {strides=[1,1], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=1}
+    %e = tanh(%d)
+    output "y" = %e
+  )");
+  const auto inputs = ir::seeded_inputs(graph, 7);
+  const std::vector<double> expected = ir::run_all(graph, inputs).at(0).floats;
+  std::vector<std::vector<std::byte>> of_one_thread;
+  for (const int threads : {1, 2}) {
+    CAPTURE(threads);
+    CompileOptions options = options_for({"llvm", "cpu"});
+    options.threads = threads;
+    CompileReport report;
+    const plan::PlanContents contents = compile(graph, options, &report);
+    for (const TargetReport& target : report.targets) {
+      CHECK(target.strategies.at("conv_winograd") == 1);
+      CHECK(target.winograd_error > 1e-8);
+      CHECK(target.winograd_error < 2e-6);
+    }
+    const auto& blocks = contents.info.targets[0].arena_blocks;
+    CHECK(std::count_if(blocks.begin(), blocks.end(), [](const plan::ArenaBlock& block) {
+            return block.name.starts_with("scratch of ");
+          }) == 2);
+    const auto file = plan::write_plan(contents);
+    REQUIRE(file.has_value());
+    const auto llvm = run(*file, contents.info.targets[0].target, inputs);
+    CHECK(llvm == run(*file, contents.info.targets[1].target, inputs));
+    if (threads == 1) of_one_thread = llvm;
+    CHECK(llvm == of_one_thread);
+    const auto* got = reinterpret_cast<const float*>(llvm[0].data());
+    for (size_t e = 0; e < expected.size(); ++e) {
+      REQUIRE(got[e] == Approx(expected[e]).epsilon(1e-4).margin(1e-4));
     }
   }
 }

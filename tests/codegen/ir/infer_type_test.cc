@@ -16,6 +16,9 @@ TensorType f32(Shape shape) {
 TensorType i64(Shape shape) {
   return {DType::kInt64, std::move(shape)};
 }
+TensorType u16(Shape shape) {
+  return {DType::kUInt16, std::move(shape)};
+}
 TensorType boolean(Shape shape) {
   return {DType::kBool, std::move(shape)};
 }
@@ -53,6 +56,13 @@ TEST_CASE("elementwise operands agree in shape and dtype") {
   CHECK(refused(infer(Op::kAnd, {f32({2}), f32({2})}), "not defined on f32"));
   CHECK(refused(infer(Op::kNeg, {f32({2})}, CastAttrs{}), "attributes of another op"));
   CHECK(refused(infer(Op::kCast, {f32({2})}), "attributes of another op"));
+  CHECK(infer(Op::kBitcast, {f32({2})}, CastAttrs{DType::kInt32}) == "i32[2]");
+  CHECK(refused(infer(Op::kBitcast, {f32({2})}, CastAttrs{DType::kInt64}), "not the size of f32"));
+  CHECK(refused(infer(Op::kBitcast, {boolean({2})}, CastAttrs{DType::kUInt8}), "not defined on"));
+  CHECK(refused(infer(Op::kBitcast, {TensorType{DType::kUInt8, {2}}}, CastAttrs{DType::kBool}),
+                "bool has not"));
+  CHECK(infer(Op::kShiftLeft, {u16({2}), u16({2})}) == "u16[2]");
+  CHECK(refused(infer(Op::kShiftRight, {i64({2}), i64({2})}), "not defined on i64"));
 }
 
 TEST_CASE("types of movement") {

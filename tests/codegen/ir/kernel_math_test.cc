@@ -150,6 +150,7 @@ TEST_CASE("f32 math is within its bounds") {
   check<T>(KOp::kLog, unary(logl), {any, between<T>(0.5, 2)}, 1.0);
   check<T>(KOp::kTanh, unary(tanhl), {any, between<T>(-10, 10), between<T>(-1, 1)}, 1.6);
   check<T>(KOp::kErf, unary(erfl), {any, between<T>(-4, 4)}, 1.4);
+  check<T>(KOp::kAtan, unary(atanl), {any, between<T>(-4, 4), between<T>(-1.1, 1.1)}, 1.6);
   check<T>(KOp::kSin, unary(sinl), {bits_up_to<T>(1e5), between<T>(-100, 100)}, 1.6);
   check<T>(KOp::kCos, unary(cosl), {bits_up_to<T>(1e5), between<T>(-100, 100)}, 1.6);
 }
@@ -161,6 +162,7 @@ TEST_CASE("f64 math is within its bounds") {
   check<T>(KOp::kLog, unary(logl), {any, between<T>(0.5, 2)}, 1.0);
   check<T>(KOp::kTanh, unary(tanhl), {any, between<T>(-1, 1)}, 2.7);
   check<T>(KOp::kErf, unary(erfl), {any, between<T>(-6, 6)}, 1.4);
+  check<T>(KOp::kAtan, unary(atanl), {any, between<T>(-4, 4), between<T>(-1.1, 1.1)}, 1.6);
   check<T>(KOp::kSin, unary(sinl), {bits_up_to<T>(1e9), between<T>(-1e5, 1e5)}, 1.6);
   check<T>(KOp::kCos, unary(cosl), {bits_up_to<T>(1e9), between<T>(-1e5, 1e5)}, 1.6);
 }
@@ -228,7 +230,7 @@ TEST_CASE("special values come out as in C's library") {
       -3,     2.5,     -2.5, kInfinity, -kInfinity, std::nan(""), 1e-40, -1e-40, 1e-45,
       3.4e38, -3.4e38, 88.8, -103.9,    16777217,   0.875};
   const std::pair<KOp, Wide (*)(Wide)> functions[] = {
-      {KOp::kExp, expl}, {KOp::kLog, logl}, {KOp::kTanh, tanhl}, {KOp::kErf, erfl}};
+      {KOp::kExp, expl}, {KOp::kLog, logl}, {KOp::kTanh, tanhl}, {KOp::kErf, erfl}, {KOp::kAtan, atanl}};
   for (const auto& [op, reference] : functions) {
     const Expansion<float> f32(op, true);
     const Expansion<double> f64(op, true);

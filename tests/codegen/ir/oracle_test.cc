@@ -64,6 +64,7 @@ TEST_CASE("float functions are the mathematical ones") {
     CHECK(unary("cos")[i] == Approx(std::cos(x[i])).epsilon(1e-15));
     CHECK(unary("tanh")[i] == Approx(std::tanh(x[i])).epsilon(1e-15));
     CHECK(unary("erf")[i] == Approx(std::erf(x[i])).epsilon(1e-15));
+    CHECK(unary("atan")[i] == Approx(std::atan(x[i])).epsilon(1e-15));
     CHECK(unary("sigmoid")[i] == Approx(1 / (1 + std::exp(-x[i]))).epsilon(1e-15));
   }
   CHECK(std::isnan(unary("sqrt")[0]));
@@ -94,8 +95,23 @@ TEST_CASE("integers wrap by their dtype and divide toward zero") {
   CHECK(ints_of(node_over("xor", {"{12, -1} : i16[2]", "{10, 1} : i16[2]"})) == Ints{6, -2});
   CHECK(ints_of(node_over("and", {"{12, -1} : i16[2]", "{10, 1} : i16[2]"})) == Ints{8, 1});
   CHECK(ints_of(node_over("or", {"{1, 0} : bool[2]", "{0, 0} : bool[2]"})) == Ints{1, 0});
+  CHECK(ints_of(node_over("shift_left", {"{1, 129, 255, 3} : u8[4]", "{7, 1, 8, 255} : u8[4]"})) ==
+        Ints{128, 2, 0, 0});
+  CHECK(ints_of(node_over("shift_right", {"{128, 18446744073709551615, 1} : u64[3]",
+                                          "{7, 63, 64} : u64[3]"})) == Ints{1, 1, 0});
   CHECK(ints_of(node_over("pow", {"{3, 2, -1, 2, 0} : i8[5]", "{4, 8, -3, -1, 0} : i8[5]"})) ==
         Ints{81, 0, -1, 0, 1});
+}
+
+TEST_CASE("bitcast keeps the bits") {
+  CHECK(ints_of(node_over("bitcast{to=i32}", {"{1, -0, inf} : f32[3]"})) ==
+        Ints{0x3f800000, INT32_MIN, 0x7f800000});
+  CHECK(ints_of(node_over("bitcast{to=u16}", {"{1.0009765625} : f16[1]"})) == Ints{0x3c01});
+  CHECK(floats_of(node_over("bitcast{to=f32}", {"{1, 1065353216} : u32[2]"})) ==
+        Floats{0x1p-149, 1});
+  CHECK(ints_of(node_over("bitcast{to=i8}", {"{255, 127} : u8[2]"})) == Ints{-1, 127});
+  // The bits are those of the dtype, not of what the oracle keeps.
+  CHECK(ints_of(node_over("bitcast{to=u32}", {"{0.1} : f32[1]"})) == Ints{0x3dcccccd});
 }
 
 TEST_CASE("casts saturate, truncate and wrap") {

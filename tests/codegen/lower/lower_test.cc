@@ -45,6 +45,31 @@ TEST_CASE("concat and pad") {
   })");
 }
 
+TEST_CASE("bits: casts that keep them, and shifts by any amount") {
+  const ScheduleRun run = check_graph(R"(graph "g" {
+    %x = input "x" : f32[300]
+    %n = input "n" : u32[300]
+    %u = bitcast(%x) {to=u32}
+    %five = constant {splat 5} : u32[300]
+    %far = constant {splat 32} : u32[300]
+    %l = shift_left(%u, %n)
+    %r = shift_right(%u, %five)
+    %z = shift_right(%u, %far)
+    %a = or(%l, %r)
+    %b = xor(%a, %z)
+    %h = cast(%x) {to=f16}
+    %hb = bitcast(%h) {to=u16}
+    %back = bitcast(%hb) {to=f16}
+    %i = bitcast(%b) {to=i32}
+    %t = atan(%x)
+    output "i" = %i
+    output "hb" = %hb
+    output "back" = %back
+    output "t" = %t
+  })");
+  for (const std::string& strategy : run.strategies) CHECK(strategy == "elementwise");
+}
+
 TEST_CASE("softmax over rows and over columns is one kernel") {
   for (const char* axis : {"2", "1", "0"}) {
     const std::string shape = std::string(axis) == "2"   ? "[9,7,1]"
@@ -124,14 +149,15 @@ TEST_CASE("convolutions of many shapes match the oracle, epilogues included") {
     const char* strategy;
   };
   const Case cases[] = {
-      {16, 24, 13, 3, 1, 1, 1, "conv_direct"},     {8, 16, 14, 3, 2, 1, 1, "conv_direct"},
-      {3, 16, 15, 7, 2, 3, 1, "conv_direct"},      {32, 64, 7, 1, 1, 0, 1, "conv_direct"},
-      {16, 10, 9, 1, 1, 0, 1, "conv_direct"},      {16, 4, 5, 3, 1, 1, 1, "conv_direct"},
-      {20, 12, 6, 3, 1, 0, 1, "conv_direct"},      {16, 16, 9, 3, 1, 1, 2, "conv_direct"},
-      {6, 6, 9, 3, 1, 1, 3, "conv_direct"},        {16, 16, 12, 3, 1, 1, 16, "conv_depthwise"},
-      {24, 24, 11, 5, 2, 2, 24, "conv_depthwise"}, {7, 7, 6, 3, 1, 1, 7, "conv_direct"},
-      {8, 1, 6, 3, 1, 1, 1, "conv_direct"},        {16, 40, 1, 1, 1, 0, 1, "conv_direct"},
-      {8, 8, 3, 3, 1, 2, 1, "conv_direct"},        {5, 9, 8, 2, 3, 1, 1, "conv_direct"},
+      {16, 24, 13, 3, 1, 1, 1, "conv_winograd"},   {8, 24, 13, 3, 1, 1, 1, "conv_direct"},
+      {8, 16, 14, 3, 2, 1, 1, "conv_direct"},      {3, 16, 15, 7, 2, 3, 1, "conv_direct"},
+      {32, 64, 7, 1, 1, 0, 1, "conv_direct"},      {16, 10, 9, 1, 1, 0, 1, "conv_direct"},
+      {16, 4, 5, 3, 1, 1, 1, "conv_direct"},       {20, 12, 6, 3, 1, 0, 1, "conv_direct"},
+      {16, 16, 9, 3, 1, 1, 2, "conv_direct"},      {6, 6, 9, 3, 1, 1, 3, "conv_direct"},
+      {16, 16, 12, 3, 1, 1, 16, "conv_depthwise"}, {24, 24, 11, 5, 2, 2, 24, "conv_depthwise"},
+      {7, 7, 6, 3, 1, 1, 7, "conv_direct"},        {8, 1, 6, 3, 1, 1, 1, "conv_direct"},
+      {16, 40, 1, 1, 1, 0, 1, "conv_direct"},      {8, 8, 3, 3, 1, 2, 1, "conv_direct"},
+      {5, 9, 8, 2, 3, 1, 1, "conv_direct"},
   };
   for (const Case& c : cases) {
     for (const bool residual : {false, true}) {

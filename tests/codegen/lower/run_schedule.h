@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,10 @@ struct ScheduleRun {
 // The bytes of each value that has a buffer, in the buffer's layout.
 using Memory = std::vector<std::vector<std::byte>>;
 
+using Lower = std::function<LoweredKernel(const Task&)>;
+
 inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::Literal>& inputs,
-                                const CpuTarget& target, std::string_view strategy = "") {
+                                const CpuTarget& target, const Lower& lower) {
   INFO(schedule::print_schedule(schedule));
   REQUIRE(schedule::verify_schedule(schedule).is_ok());
   Memory memory(static_cast<size_t>(schedule.graph.size()));
@@ -59,9 +62,7 @@ inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::
   ScheduleRun run;
   for (const Region& region : schedule.regions) {
     const Task task{schedule, region, target};
-    auto forced = strategy.empty() ? base::Result<LoweredKernel>(lower_region(task))
-                                   : lower_region_with(task, strategy, nullptr);
-    LoweredKernel lowered = forced.has_value() ? std::move(forced).value() : lower_region(task);
+    LoweredKernel lowered = lower(task);
     run.strategies.push_back(lowered.strategy);
     lowered.kernel.name = "k";
     const uint64_t before = base::log_sequence();
@@ -78,7 +79,14 @@ inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::
     if (!valid) UNSCOPED_INFO(ir::print_kernel(kernel));
     REQUIRE(valid);
     std::vector<void*> params;
+    std::vector<std::vector<std::byte>> scratch;
     for (Argument& argument : lowered.arguments) {
+      if (argument.scratch_bytes > 0) {
+        const auto size = static_cast<size_t>(argument.scratch_bytes);
+        scratch.emplace_back(size, std::byte{0xcd});
+        params.push_back(scratch.back().data());
+        continue;
+      }
       params.push_back(argument.value == ir::kNoNode
                            ? argument.constant.data()
                            : memory[static_cast<size_t>(argument.value)].data());
@@ -89,6 +97,16 @@ inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::
     run.outputs.push_back({schedule.type(output.node), memory[static_cast<size_t>(output.node)]});
   }
   return run;
+}
+
+// The same with a named strategy wherever it can do a region; "" for the usual choice.
+inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::Literal>& inputs,
+                                const CpuTarget& target, std::string_view strategy = "") {
+  return run_schedule(schedule, inputs, target, [&](const Task& task) {
+    auto forced = strategy.empty() ? base::Result<LoweredKernel>(lower_region(task))
+                                   : lower_region_with(task, strategy, nullptr);
+    return forced.has_value() ? std::move(forced).value() : lower_region(task);
+  });
 }
 
 // Fails the test unless every element is within `tolerance`, relative to the output's largest, of

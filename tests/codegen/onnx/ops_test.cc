@@ -16,11 +16,7 @@ using Catch::Matchers::Contains;
 
 std::vector<OpRow> all_rows() {
   std::vector<OpRow> rows;
-  for (const OpFamily family :
-       {arithmetic_ops(), math_ops(), activation_ops(), constant_ops(), movement_ops(),
-        indexing_ops(), scatter_ops(), window_ops(), resize_ops(), matrix_ops(), reduce_ops(),
-        normalization_ops(), quantization_ops(), attention_ops(), transformer_ops(),
-        contrib_ops()}) {
+  for (const OpFamily family : op_families()) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   return rows;

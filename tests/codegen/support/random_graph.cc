@@ -98,7 +98,7 @@ class Builder {
   }
 
   NodeId unary(NodeId x) {
-    const Op smooth[] = {Op::kNeg, Op::kAbs, Op::kTanh, Op::kSigmoid, Op::kSin, Op::kCos, Op::kErf};
+    const Op smooth[] = {Op::kNeg, Op::kAbs, Op::kTanh, Op::kSigmoid, Op::kSin, Op::kCos, Op::kErf, Op::kAtan};
     const Op rough[] = {Op::kNeg, Op::kAbs, Op::kFloor, Op::kCeil, Op::kRound, Op::kSqrt, Op::kLog};
     const Op op = options_.smooth || chance(40) ? pick(smooth) : pick(rough);
     return try_add(op, {x});
