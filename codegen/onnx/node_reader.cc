@@ -248,7 +248,7 @@ std::vector<Failure> NodeReader::finish() {
   if (builder_->failed()) {
     failures_.push_back({base::Code::kInvalidArgument, builder_->take_failure()});
   }
-  if (!failures_.empty()) return std::move(failures_);
+  if (!failures_.empty() || subgraph_failed_) return std::move(failures_);
   for (int i = 0; i < node_.attribute_size(); ++i) {
     if (asked_[static_cast<size_t>(i)]) continue;
     unsupported("attribute '%s' is not known", printable(node_.attribute(i).name()).c_str());
