@@ -14,6 +14,9 @@ namespace {
 using ir::Op;
 
 constexpr int64_t kAlwaysAllowedBytes = int64_t{64} << 10;
+// What stretched operands of an elementwise node may take on the way: the positions that are
+// compared for a mask are wider than it.
+constexpr int64_t kStretchedBytes = int64_t{1} << 20;
 
 // The constant behind an operand: itself, or what a Broadcast stretches.
 const ir::Literal* source_literal(const Graph& graph, NodeId id) {
@@ -31,15 +34,17 @@ bool takes_broadcasts(Op op) {
 bool can_fold(const Graph& graph, const Node& node) {
   if (node.op == Op::kBroadcast) return false;
   int64_t source_bytes = 0;
-  int64_t largest = node.type.size_bytes();
+  int64_t stretched_bytes = 0;
   for (const NodeId operand : node.inputs) {
     const ir::Literal* literal = source_literal(graph, operand);
     if (literal == nullptr) return false;
     if (graph.node(operand).op == Op::kBroadcast && !takes_broadcasts(node.op)) return false;
     source_bytes += literal->type.size_bytes();
-    largest = std::max(largest, graph.node(operand).type.size_bytes());
+    stretched_bytes = std::max(stretched_bytes, graph.node(operand).type.size_bytes());
   }
-  return largest <= std::max(2 * source_bytes, kAlwaysAllowedBytes);
+  const int64_t on_the_way = ir::is_elementwise(node.op) ? kStretchedBytes : kAlwaysAllowedBytes;
+  return node.type.size_bytes() <= std::max(2 * source_bytes, kAlwaysAllowedBytes) &&
+         stretched_bytes <= std::max(2 * source_bytes, on_the_way);
 }
 
 ir::OracleTensor value_of(const Graph& graph, NodeId id) {

@@ -53,6 +53,20 @@ TEST_CASE("constants do not grow") {
                   "%y = reduce(%b) {kind=sum, axes=[0]}\noutput \"y\" = %y");
 }
 
+TEST_CASE("a mask of positions is computed up to 64 KiB, though the positions are wider") {
+  const auto mask = [](int length) {
+    const std::string n = std::to_string(length);
+    return "%a = constant {seed 1} : i32[" + n + "x1]\n%b = broadcast(%a) {shape=[" + n + "," + n +
+           "]}\n%c = constant {seed 2} : i32[1x" + n + "]\n%d = broadcast(%c) {shape=[" + n + "," +
+           n + "]}\n%y = less_equal(%b, %d)\noutput \"y\" = %y";
+  };
+  const ir::Graph folded = remove_dead(fold_constants(ir::graph_from(mask(256))));
+  REQUIRE(folded.size() == 1);
+  CHECK(folded.node(0).op == ir::Op::kConstant);
+  CHECK(folded.node(0).type.size_bytes() == int64_t{64} << 10);
+  check_unchanged(fold_constants, mask(257));
+}
+
 TEST_CASE("a gather out of range is not computed") {
   check_unchanged(fold_constants,
                   "%a = constant {1, 2} : f32[2]\n%i = constant {2} : i64[1]\n%y = gather(%a, %i)\n"
