@@ -219,7 +219,7 @@ CExprPrinter::Printed CExprPrinter::print_load(const Expr& e) {
 std::string CExprPrinter::shuffles(const Expr& e, const StridedLoad& load) {
   const ValueType type = memory_type(e.type);
   const std::string pointer = "*(const " + prelude_.types.memory_name(type, size_of(type.dtype)) +
-                              "*)&" + array_name(e.array) + "[" + full(load.base);
+                              "*)&" + array_name(e.array) + "[" + at_most(load.base, Level::kAdd);
   std::string result;
   for (size_t chunk = 0; chunk < load.chunks.size(); ++chunk) {
     const int64_t offset = load.chunks[chunk];

@@ -57,8 +57,8 @@ Kernel tile_kernel(int32_t rows, int32_t lanes, bool fma) {
 }
 
 // Gathers with vector indices from an index array, loads with every stride that is shuffled and
-// some that aren't, and scatters to a permuted place. The strided array ends where the last lane
-// is.
+// some that aren't, from a base that is a choice, and scatters to a permuted place. The strided array
+// ends where the last lane is.
 Kernel gather_kernel(DType dtype, int32_t lanes) {
   constexpr int64_t kElements = 256;
   Kernel k;
@@ -80,7 +80,8 @@ Kernel gather_kernel(DType dtype, int32_t lanes) {
     const std::string name = "stride_" + std::to_string(stride + 2);
     const ArrayId from_array = k.add_param(name, dtype, reach + steps + 1, false);
     const ArrayId to_array = k.add_param(name + "_out", dtype, kElements, true);
-    const ExprId base = stride < 0 ? k.add(k.var(t), reach) : k.var(t);
+    const ExprId first = k.binary(KOp::kMin, k.var(t), k.int_const(steps / 2));
+    const ExprId base = stride < 0 ? k.add(first, reach) : first;
     const ExprId place = k.ramp(base, k.int_const(stride), lanes);
     body.push_back(make_store(to_array, index, k.load(from_array, place)));
   }
