@@ -9,7 +9,7 @@ std::vector<OpFamily> op_families() {
       movement_ops(),     indexing_ops(),  scatter_ops(),     window_ops(),
       resize_ops(),       matrix_ops(),    reduce_ops(),      normalization_ops(),
       quantization_ops(), attention_ops(), transformer_ops(), microsoft_attention_ops(),
-      control_ops(),      dynamic_ops(),
+      control_ops(),      dynamic_ops(),   sampling_ops(),    roi_ops(),
   };
 }
 

@@ -54,6 +54,8 @@ OpFamily transformer_ops();
 OpFamily microsoft_attention_ops();
 OpFamily control_ops();
 OpFamily dynamic_ops();
+OpFamily sampling_ops();
+OpFamily roi_ops();
 
 // All of them.
 std::vector<OpFamily> op_families();

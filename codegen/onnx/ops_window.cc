@@ -17,29 +17,6 @@ ir::ConvAttrs conv_attrs(const Window& window, int64_t groups) {
   return {window.strides, window.dilations, window.pads_begin, window.pads_end, groups};
 }
 
-// The kernel of a convolution: that of the weights, which kernel_shape must repeat.
-std::optional<Shape> weight_kernel(NodeReader& node, Value x, Value w) {
-  if (x.rank() < 3 || w.rank() != x.rank()) {
-    node.invalid("needs [N, C, spatial...] and weights of the same rank");
-    return std::nullopt;
-  }
-  Shape kernel(w.shape().begin() + 2, w.shape().end());
-  const std::optional<Shape> given = node.ints_attr("kernel_shape");
-  if (!given || *given == kernel) return kernel;
-  node.invalid("kernel_shape is %s, but the weights are %s", shape_text(*given).c_str(),
-               shape_text(w.shape()).c_str());
-  return std::nullopt;
-}
-
-Value add_bias(NodeReader& node, Value y, Value bias) {
-  if (!y || !bias) return y;
-  if (bias.rank() != 1 || bias.dim(0) != y.dim(1)) {
-    return node.invalid("the bias must be one value for each of the %lld output channels",
-                        static_cast<long long>(y.dim(1)));
-  }
-  return y + place_axes(bias, {1}, y.rank());
-}
-
 Value read_conv(NodeReader& node) {
   const Value x = node.input(0);
   const Value w = node.input(1);

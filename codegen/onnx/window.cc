@@ -91,4 +91,40 @@ std::optional<Window> read_window(NodeReader& node, Value x, Shape kernel) {
   return window;
 }
 
+std::optional<Shape> weight_kernel(NodeReader& node, Value x, Value w) {
+  if (x.rank() < 3 || w.rank() != x.rank()) {
+    node.invalid("needs [N, C, spatial...] and weights of the same rank");
+    return std::nullopt;
+  }
+  Shape kernel(w.shape().begin() + 2, w.shape().end());
+  const std::optional<Shape> given = node.ints_attr("kernel_shape");
+  if (!given || *given == kernel) return kernel;
+  node.invalid("kernel_shape is %s, but the weights are %s", shape_text(*given).c_str(),
+               shape_text(w.shape()).c_str());
+  return std::nullopt;
+}
+
+Value add_bias(NodeReader& node, Value y, Value bias) {
+  if (!y || !bias) return y;
+  if (bias.rank() != 1 || bias.dim(0) != y.dim(1)) {
+    return node.invalid("the bias must be one value for each of the %lld output channels",
+                        static_cast<long long>(y.dim(1)));
+  }
+  return y + place_axes(bias, {1}, y.rank());
+}
+
+std::optional<Shape> window_positions(NodeReader& node, Value x, const Window& window) {
+  Shape positions;
+  for (size_t i = 0; i < window.rank(); ++i) {
+    const int64_t padded = x.shape()[i + 2] + window.pads_begin[i] + window.pads_end[i];
+    if (padded < window.span(i)) {
+      node.invalid("spatial axis %zu: the window of %lld is larger than the padded input %lld", i,
+                   static_cast<long long>(window.span(i)), static_cast<long long>(padded));
+      return std::nullopt;
+    }
+    positions.push_back((padded - window.span(i)) / window.strides[i] + 1);
+  }
+  return positions;
+}
+
 }  // namespace camshaft::onnx

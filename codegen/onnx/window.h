@@ -35,4 +35,13 @@ std::optional<Window> read_window_without_pads(NodeReader& node, Value x, Shape 
 std::optional<std::string> read_auto_pad(NodeReader& node);
 bool read_explicit_pads(NodeReader& node, Window* window);
 
+// The kernel of a convolution: that of the weights, which kernel_shape must repeat.
+std::optional<Shape> weight_kernel(NodeReader& node, Value x, Value w);
+
+// y [N, C, spatial...] plus one value a channel; y if `bias` is absent.
+Value add_bias(NodeReader& node, Value y, Value bias);
+
+// How many positions of the window there are on each spatial axis of x. A problem if it never fits.
+std::optional<Shape> window_positions(NodeReader& node, Value x, const Window& window);
+
 }  // namespace camshaft::onnx
