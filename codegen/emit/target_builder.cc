@@ -172,6 +172,7 @@ plan::ArgInfo TargetBuilder::argument(const lower::Argument& parameter) {
     return info;
   }
   const schedule::BufferInfo& buffer = schedule_.buffer(parameter.value);
+  info.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
   info.size_bytes = static_cast<uint64_t>(buffer.size_bytes);
   switch (buffer.kind) {
     case BufferKind::kInput:
@@ -185,12 +186,11 @@ plan::ArgInfo TargetBuilder::argument(const lower::Argument& parameter) {
     case BufferKind::kConstant: {
       info.space = plan::Space::kWeights;
       const ir::Node& node = schedule_.graph.node(parameter.value);
-      info.offset_bytes = weights_.add(node.as<ir::ConstantAttrs>().literal->bytes);
+      info.offset_bytes += weights_.add(node.as<ir::ConstantAttrs>().literal->bytes);
       break;
     }
     case BufferKind::kArena:
       info.space = plan::Space::kArena;
-      info.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
       break;
   }
   return info;
@@ -207,7 +207,9 @@ std::string TargetBuilder::block_name(const schedule::BufferInfo& buffer) const 
 
 void TargetBuilder::add_arena_blocks() {
   for (const schedule::BufferInfo& buffer : schedule_.buffers) {
-    if (buffer.kind != BufferKind::kArena || buffer.size_bytes == 0) continue;
+    if (buffer.kind != BufferKind::kArena || buffer.part_of >= 0 || buffer.size_bytes == 0) {
+      continue;
+    }
     plan::ArenaBlock block;
     block.name = block_name(buffer);
     block.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);

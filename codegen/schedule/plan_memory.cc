@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory planning: lifetimes by region number, then offsets in one arena. Placement is greedy by
+// Memory planning: lifetimes by region number, then offsets in one arena. A part lives in its base,
+// which lives as long as any of its parts. Placement is greedy by
 // size (largest first, each at the lowest offset that is free for its whole lifetime), tried with a
 // few orders; the best is kept. The lower bound is the most that is live during any one region.
 #include <algorithm>
@@ -42,27 +43,38 @@ int64_t place(const std::vector<BufferInfo>& buffers, const std::vector<size_t>&
   return arena_bytes;
 }
 
+BufferInfo& buffer_of(Schedule& schedule, NodeId value) {
+  const int32_t index = schedule.buffer_of[static_cast<size_t>(value)];
+  CAMSHAFT_CHECK(index >= 0);
+  return schedule.buffers[static_cast<size_t>(index)];
+}
+
+bool is_placed(const BufferInfo& buffer) {
+  return buffer.kind == BufferKind::kArena && buffer.part_of < 0;
+}
+
 void find_lifetimes(Schedule& schedule) {
   for (size_t r = 0; r < schedule.regions.size(); ++r) {
     const Region& region = schedule.regions[r];
     const auto number = static_cast<int32_t>(r);
-    BufferInfo& written =
-        schedule
-            .buffers[static_cast<size_t>(schedule.buffer_of[static_cast<size_t>(region.output)])];
+    BufferInfo& written = buffer_of(schedule, region.output);
     written.first_region = number;
     written.last_region = number;
-    for (NodeId leaf : region.leaves) {
-      const int32_t index = schedule.buffer_of[static_cast<size_t>(leaf)];
-      CAMSHAFT_CHECK(index >= 0);
-      schedule.buffers[static_cast<size_t>(index)].last_region = number;
-    }
+    for (NodeId leaf : region.leaves) buffer_of(schedule, leaf).last_region = number;
+  }
+  for (BufferInfo& part : schedule.buffers) {
+    if (part.part_of < 0) continue;
+    BufferInfo& base = schedule.buffers[static_cast<size_t>(part.part_of)];
+    part.first_region = base.first_region;
+    base.last_region = std::max(base.last_region, part.last_region);
+    part.last_region = std::max(part.last_region, part.first_region);
   }
 }
 
 int64_t lower_bound(const Schedule& schedule) {
   std::vector<int64_t> change(schedule.regions.size() + 1, 0);
   for (const BufferInfo& buffer : schedule.buffers) {
-    if (buffer.kind != BufferKind::kArena) continue;
+    if (!is_placed(buffer)) continue;
     change[static_cast<size_t>(buffer.first_region)] += aligned_size(buffer.size_bytes);
     change[static_cast<size_t>(buffer.last_region) + 1] -= aligned_size(buffer.size_bytes);
   }
@@ -90,7 +102,7 @@ void plan_memory(Schedule& schedule) {
   std::vector<BufferInfo>& buffers = schedule.buffers;
   std::vector<size_t> by_size;
   for (size_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].kind == BufferKind::kArena) by_size.push_back(i);
+    if (is_placed(buffers[i])) by_size.push_back(i);
   }
   std::vector<size_t> by_area = by_size;
   std::vector<size_t> by_time = by_size;
@@ -111,6 +123,11 @@ void plan_memory(Schedule& schedule) {
     if (arena_bytes >= schedule.arena_bytes) continue;
     schedule.arena_bytes = arena_bytes;
     for (size_t i : order) buffers[i].offset_bytes = offsets[i];
+  }
+  for (BufferInfo& part : buffers) {
+    if (part.part_of < 0) continue;
+    part.offset_bytes =
+        buffers[static_cast<size_t>(part.part_of)].offset_bytes + part.part_offset_bytes;
   }
 }
 

@@ -27,7 +27,12 @@ base::Status verify_region(const Schedule& schedule, const Region& region,
     return broken(region, "its root is not among its nodes");
   }
   for (NodeId leaf : leaves) {
-    if (available.count(leaf) == 0) return broken(region, "a leaf is not computed before it");
+    const int32_t base = schedule.buffer(leaf).part_of;
+    const bool in_base =
+        base >= 0 && available.count(schedule.buffers[static_cast<size_t>(base)].value) > 0;
+    if (available.count(leaf) == 0 && !in_base) {
+      return broken(region, "a leaf is not computed before it");
+    }
   }
   for (NodeId id : members) {
     for (NodeId operand : schedule.graph.node(id).inputs) {
@@ -40,9 +45,34 @@ base::Status verify_region(const Schedule& schedule, const Region& region,
   return base::ok();
 }
 
+base::Status verify_part(const Schedule& schedule, const BufferInfo& part) {
+  const auto base_number = static_cast<size_t>(part.part_of);
+  const auto fail = [&](const char* what) {
+    return base::fail(base::Code::kInternal, "schedule.verify", "the part %%%d %s", part.value,
+                      what);
+  };
+  if (base_number >= schedule.buffers.size()) return fail("has no base");
+  const BufferInfo& base = schedule.buffers[base_number];
+  if (base.part_of >= 0) return fail("is a part of a part");
+  if (base.kind != part.kind || base.io_index != part.io_index) return fail("is of another kind");
+  if (part.part_offset_bytes % kBufferAlignment != 0 || part.part_offset_bytes < 0 ||
+      part.part_offset_bytes + part.size_bytes > base.size_bytes ||
+      part.offset_bytes != base.offset_bytes + part.part_offset_bytes) {
+    return fail("is misplaced in its base");
+  }
+  if (part.first_region < base.first_region || part.last_region > base.last_region) {
+    return fail("lives longer than its base");
+  }
+  return base::ok();
+}
+
 base::Status verify_placement(const Schedule& schedule) {
   for (size_t i = 0; i < schedule.buffers.size(); ++i) {
     const BufferInfo& a = schedule.buffers[i];
+    if (a.part_of >= 0) {
+      CAMSHAFT_TRY(verify_part(schedule, a));
+      continue;
+    }
     if (a.kind != BufferKind::kArena) continue;
     if (a.offset_bytes % kBufferAlignment != 0 ||
         a.offset_bytes + a.size_bytes > schedule.arena_bytes) {
@@ -51,7 +81,7 @@ base::Status verify_placement(const Schedule& schedule) {
     }
     for (size_t j = 0; j < i; ++j) {
       const BufferInfo& b = schedule.buffers[j];
-      if (b.kind != BufferKind::kArena || a.first_region > b.last_region ||
+      if (b.kind != BufferKind::kArena || b.part_of >= 0 || a.first_region > b.last_region ||
           b.first_region > a.last_region) {
         continue;
       }
@@ -93,6 +123,7 @@ Schedule make_schedule(const ir::Graph& graph, const ScheduleOptions& options) {
   schedule.graph = isolate_outputs(graph);
   fuse_regions(schedule, options);
   choose_layouts(schedule, options);
+  make_views(schedule);
   plan_memory(schedule);
   return schedule;
 }
@@ -136,6 +167,13 @@ std::string print_schedule(const Schedule& schedule) {
                   static_cast<long long>(buffer.offset_bytes), buffer.first_region,
                   buffer.last_region);
     text += line + region.name + "\"\n";
+  }
+  for (const BufferInfo& part : schedule.buffers) {
+    if (part.part_of < 0) continue;
+    std::snprintf(line, sizeof line, "%%%d is part of %%%d, at %lld\n", part.value,
+                  schedule.buffers[static_cast<size_t>(part.part_of)].value,
+                  static_cast<long long>(part.part_offset_bytes));
+    text += line;
   }
   std::snprintf(line, sizeof line, "arena %lld bytes, lower bound %lld\n",
                 static_cast<long long>(schedule.arena_bytes),

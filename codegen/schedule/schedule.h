@@ -16,6 +16,8 @@
 // - Regions run in the order of the list; each sees the results of all before it.
 // - A buffer holds one value in one layout. Arena buffers whose lifetimes overlap do not overlap in
 //   memory. Constants that a strategy packs have no buffer here; lowering makes them.
+// - A buffer may be part of another one, its base. A part that no region writes is a view: it holds
+//   what the base has there, from the region on that writes the base.
 #pragma once
 
 #include <cstdint>
@@ -47,9 +49,12 @@ struct BufferInfo {
   int32_t io_index = -1;  // kInput, kOutput: position in the graph's list
   Layout layout;
   int64_t size_bytes = 0;
-  int64_t offset_bytes = 0;  // kArena: from the arena's start, a multiple of kBufferAlignment
-  int32_t first_region = 0;  // kArena: written by
-  int32_t last_region = 0;   // kArena: last read by
+  // From the start of the arena, input, output or constant: a multiple of kBufferAlignment.
+  int64_t offset_bytes = 0;
+  int32_t first_region = 0;       // kArena: written by
+  int32_t last_region = 0;        // kArena: last read by
+  int32_t part_of = -1;           // index of the base, of the same kind, which is no part; -1: none
+  int64_t part_offset_bytes = 0;  // in the base, a multiple of kBufferAlignment
 };
 inline constexpr int64_t kBufferAlignment = 64;
 
@@ -81,11 +86,16 @@ struct ScheduleOptions {
 
 // The steps, in order; make_schedule() runs them all. Each fills its part of the schedule.
 //   isolate_outputs: gives each graph output a node of its own, that is no input, constant or other
-//   output fuse_regions:    regions, with their nodes and leaves choose_layouts:  buffers, with
-//   their layouts and sizes plan_memory:     lifetimes and arena offsets
+//                    output
+//   fuse_regions:    regions, with their nodes and leaves
+//   choose_layouts:  buffers, with their layouts and sizes
+//   make_views:      slices that lie in one piece in memory become parts of their operand's buffer;
+//                    regions read them as leaves, and those that only copied one are dropped
+//   plan_memory:     lifetimes and offsets
 ir::Graph isolate_outputs(const ir::Graph& graph);
 void fuse_regions(Schedule& schedule, const ScheduleOptions& options);
 void choose_layouts(Schedule& schedule, const ScheduleOptions& options);
+void make_views(Schedule& schedule);
 void plan_memory(Schedule& schedule);
 // Scratch memory that only region `region` uses; returns the buffer's index. It has a place after
 // the next plan_memory().

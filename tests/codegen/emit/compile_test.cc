@@ -142,6 +142,43 @@ TEST_CASE("a Winograd convolution: its scratch is in the arena, its error in the
   }
 }
 
+TEST_CASE("steps that read rows of inputs and outputs in place share a kernel") {
+  const ir::Graph graph = ir::graph_from(R"(
+    %x = input "x" : f32[4x1x16]
+    %w = constant {seed 1} : f32[16x16]
+    %f = reshape(%x) {shape=[4,16]}
+    %p = matmul(%f, %w)
+    %x0 = slice(%x) {begin=[1,0,0], extent=[1,1,16], step=[1,1,1]}
+    %x1 = slice(%x) {begin=[3,0,0], extent=[1,1,16], step=[1,1,1]}
+    %p0 = slice(%p) {begin=[1,0], extent=[1,16], step=[1,1]}
+    %p1 = slice(%p) {begin=[3,0], extent=[1,16], step=[1,1]}
+    %y0 = tanh(%x0)
+    %y1 = tanh(%x1)
+    %q0 = tanh(%p0)
+    %q1 = tanh(%p1)
+    output "p" = %p
+    output "y0" = %y0
+    output "y1" = %y1
+    output "q0" = %q0
+    output "q1" = %q1
+  )");
+  CompileReport report;
+  const plan::PlanContents contents = compile(graph, options_for({"llvm"}), &report);
+  CHECK(report.targets[0].regions == 5);
+  CHECK(report.targets[0].kernels == 2);
+  const auto file = plan::write_plan(contents);
+  REQUIRE(file.has_value());
+  const auto inputs = ir::seeded_inputs(graph, 7);
+  const auto expected = ir::run_all(graph, inputs);
+  const auto outputs = run(*file, contents.info.targets[0].target, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto* got = reinterpret_cast<const float*>(outputs[i].data());
+    for (size_t e = 0; e < expected[i].floats.size(); ++e) {
+      CHECK(got[e] == Approx(expected[i].floats[e]).epsilon(1e-5).margin(1e-5));
+    }
+  }
+}
+
 TEST_CASE("the same graph and options give the same bytes, other options other bytes") {
   const ir::Graph graph = ir::graph_from(kBody);
   const auto first = plan::write_plan(compile(graph, options_for({"llvm"})));

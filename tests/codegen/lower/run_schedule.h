@@ -40,8 +40,15 @@ struct ScheduleRun {
   int64_t local_bytes = 0;              // most that a kernel's local arrays take
 };
 
-// The bytes of each value that has a buffer, in the buffer's layout.
+// The bytes of each value that has a buffer of its own, in the buffer's layout.
 using Memory = std::vector<std::vector<std::byte>>;
+
+inline std::byte* data_of(const Schedule& schedule, Memory& memory, NodeId value) {
+  const schedule::BufferInfo& buffer = schedule.buffer(value);
+  if (buffer.part_of < 0) return memory[static_cast<size_t>(value)].data();
+  const NodeId base = schedule.buffers[static_cast<size_t>(buffer.part_of)].value;
+  return memory[static_cast<size_t>(base)].data() + buffer.part_offset_bytes;
+}
 
 using Lower = std::function<LoweredKernel(const Task&)>;
 
@@ -51,6 +58,7 @@ inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::
   REQUIRE(schedule::verify_schedule(schedule).is_ok());
   Memory memory(static_cast<size_t>(schedule.graph.size()));
   for (const schedule::BufferInfo& buffer : schedule.buffers) {
+    if (buffer.part_of >= 0) continue;
     std::vector<std::byte>& bytes = memory[static_cast<size_t>(buffer.value)];
     bytes.assign(static_cast<size_t>(buffer.size_bytes), std::byte{0xcd});
     if (buffer.kind == schedule::BufferKind::kInput) {
@@ -87,9 +95,8 @@ inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::
         params.push_back(scratch.back().data());
         continue;
       }
-      params.push_back(argument.value == ir::kNoNode
-                           ? argument.constant.data()
-                           : memory[static_cast<size_t>(argument.value)].data());
+      params.push_back(argument.value == ir::kNoNode ? argument.constant.data()
+                                                     : data_of(schedule, memory, argument.value));
     }
     REQUIRE(ir::interpret_kernel(kernel, params.data(), 0, kernel.thread_extent).is_ok());
   }
