@@ -25,6 +25,8 @@ inline constexpr int kAnyCount = 1 << 30;
 
 // The domain of onnxruntime's own operators, which its optimizer writes. All are of its opset 1.
 inline constexpr const char* kMicrosoft = "com.microsoft";
+// Classical machine learning. The functions know opset 5 of it.
+inline constexpr const char* kMl = "ai.onnx.ml";
 
 struct OpRow {
   const char* name;
@@ -32,7 +34,7 @@ struct OpRow {
   int min_inputs;  // the first so many must be given
   int max_inputs;
   OpFunction function;
-  const char* domain = "";  // the default one; kMicrosoft, where `since` is 1
+  const char* domain = "";  // the default one; kMicrosoft or kMl, where `since` is 1
 };
 
 using OpFamily = std::span<const OpRow>;
@@ -56,6 +58,7 @@ OpFamily control_ops();
 OpFamily dynamic_ops();
 OpFamily sampling_ops();
 OpFamily roi_ops();
+OpFamily ml_ops();
 
 // All of them.
 std::vector<OpFamily> op_families();

@@ -41,7 +41,8 @@ bool parse(base::Bytes bytes, ::onnx::ModelProto* model, std::vector<Problem>* p
 
 // The opset of the default domain; 0 with a problem if it can't be read.
 int check_versions(const ::onnx::ModelProto& model, std::vector<Problem>* problems) {
-  int64_t opset = 0;
+  // A model that has none of its operators need not import the default domain.
+  int64_t opset = model.opset_import().empty() ? 0 : kNewestOpset;
   for (const ::onnx::OperatorSetIdProto& import : model.opset_import()) {
     if (import.domain().empty() || import.domain() == "ai.onnx") opset = import.version();
   }

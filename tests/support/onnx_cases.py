@@ -65,7 +65,7 @@ def node_cases():
         from onnx.backend.test.case.node import collect_testcases
         collected = collect_testcases(None)
     for case in collected:
-        if any(o.domain not in ("", "ai.onnx") for o in case.model.opset_import):
+        if any(o.domain not in ("", "ai.onnx", "ai.onnx.ml") for o in case.model.opset_import):
             continue
         inputs, outputs = case.data_sets[0]
         yield Case(case.name, case.model, list(inputs), list(outputs), case.rtol, case.atol)
