@@ -282,4 +282,12 @@ Stmt make_store(ArrayId array, ExprId index, ExprId value) {
   return stmt;
 }
 
+Stmt make_prefetch(ArrayId array, ExprId index) {
+  Stmt stmt;
+  stmt.kind = StmtKind::kPrefetch;
+  stmt.array = array;
+  stmt.index = index;
+  return stmt;
+}
+
 }  // namespace camshaft::ir

@@ -26,6 +26,9 @@
 //   kFma (hence the C and the LLVM renderer give equal bits). kMin is `a < b ? a : b`, kMax is
 //   `a > b ? a : b` (b if either is NaN): one x86 instruction; lowering arranges operands where the
 //   graph's NaN rule needs it. Integer kDiv and kRem truncate; the divisor is never 0.
+// - A Prefetch is a hint that the cache line which holds an element will be read soon; it changes
+// no
+//   value.
 // - f16 and bf16 exist in memory only: load or store through kCast to f32.
 #pragma once
 
@@ -143,7 +146,7 @@ struct Array {
 };
 
 enum class LoopKind : uint8_t { kSerial, kUnrolled, kVector, kThread, kGroup, kLocal };
-enum class StmtKind : uint8_t { kFor, kIf, kLet, kStore, kBarrier };
+enum class StmtKind : uint8_t { kFor, kIf, kLet, kStore, kBarrier, kPrefetch };
 
 struct Stmt {
   StmtKind kind = StmtKind::kStore;
@@ -152,9 +155,10 @@ struct Stmt {
   ExprId begin = kNoExpr;      // kFor
   ExprId end = kNoExpr;        // kFor
   ExprId condition = kNoExpr;  // kIf: scalar bool
-  ArrayId array = -1;          // kStore
-  ExprId index =
-      kNoExpr;  // kStore: i64; lanes 1 stores `value`'s lanes consecutively, lanes n scatters
+  ArrayId array = -1;          // kStore, kPrefetch
+  // i64. kStore: lanes 1 stores `value`'s lanes consecutively, lanes n scatters. kPrefetch: scalar,
+  // an element of the array.
+  ExprId index = kNoExpr;
   ExprId value = kNoExpr;  // kLet, kStore
   std::vector<Stmt> body;  // kFor, kIf
 };
@@ -259,6 +263,7 @@ Stmt make_for(VarId var, ExprId begin, ExprId end, LoopKind kind, std::vector<St
 Stmt make_if(ExprId condition, std::vector<Stmt> body);
 Stmt make_let(VarId var, ExprId value);
 Stmt make_store(ArrayId array, ExprId index, ExprId value);
+Stmt make_prefetch(ArrayId array, ExprId index);
 
 // The kernel as text, and back. Example:
 //   kernel "add_relu" threads 16 {

@@ -85,6 +85,9 @@ class Interpreter {
       case StmtKind::kBarrier:
         return base::fail(Code::kUnsupported, "kernel.interpret",
                           "kernel \"%s\": the interpreter runs no barriers", kernel_.name.c_str());
+      case StmtKind::kPrefetch:
+        return element(stmt.array, stmt.index, 0) != nullptr ? base::ok()
+                                                             : outside(stmt.array, stmt.index);
     }
     return base::ok();
   }

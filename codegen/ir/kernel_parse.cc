@@ -10,6 +10,7 @@
 //             | "let" NAME ":" TYPE "=" expr
 //             | "store" "(" NAME "," expr "," expr ")"     array, index, value
 //             | "barrier"
+//             | "prefetch" "(" NAME "," expr ")"           array, index
 //             | ALIAS "=" expr                             names an expression: $0, $1, ...
 //   LOOP      = "serial" | "unrolled" | "vector" | "thread" | "group" | "local"
 //   expr      = operands between, from loose to tight: |  ^  &  == < <=  << >>  + -  * / %
@@ -114,6 +115,8 @@ class Parser {
       body.push_back(parse_store());
     } else if (tokens_.accept_name("barrier")) {
       body.emplace_back().kind = StmtKind::kBarrier;
+    } else if (tokens_.accept_name("prefetch")) {
+      body.push_back(parse_prefetch());
     } else {
       tokens_.fail("'" + std::string(tokens_.token().text) + "' starts no statement");
     }
@@ -176,6 +179,15 @@ class Parser {
     const ExprId value = exprs_.parse();
     tokens_.expect(")");
     return make_store(array, index, value);
+  }
+
+  Stmt parse_prefetch() {
+    tokens_.expect("(");
+    const ArrayId array = exprs_.find_array(tokens_.take_name("an array's name"));
+    tokens_.expect(",");
+    const ExprId index = exprs_.parse();
+    tokens_.expect(")");
+    return make_prefetch(array, index);
   }
 
   TokenReader tokens_;

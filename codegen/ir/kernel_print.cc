@@ -126,6 +126,9 @@ class Printer {
       case StmtKind::kBarrier:
         out_ += "barrier";
         break;
+      case StmtKind::kPrefetch:
+        out_ += "prefetch(" + arrays_[stmt.array] + ", " + text(stmt.index, 0) + ")";
+        break;
     }
     if (stmt.kind == StmtKind::kFor || stmt.kind == StmtKind::kIf) {
       out_ += " {\n";

@@ -44,7 +44,7 @@ constexpr bool is_name_char(char c) {
 // Words that an expression or a statement may start with and that are no names.
 constexpr bool is_reserved_word(std::string_view word) {
   for (const char* reserved : {"true", "false", "inf", "nan", "inf_f64", "nan_f64", "for", "if",
-                               "let", "store", "barrier", "param", "local"}) {
+                               "let", "store", "barrier", "prefetch", "param", "local"}) {
     if (word == reserved) return true;
   }
   return false;

@@ -85,6 +85,9 @@ class Verifier {
         case StmtKind::kBarrier:
           if (context.in_vector) return fail("a barrier is inside a vector loop");
           break;
+        case StmtKind::kPrefetch:
+          CAMSHAFT_TRY(verify_prefetch(stmt, context));
+          break;
       }
     }
     for (const VarId id : lets) leave(id);
@@ -97,8 +100,9 @@ class Verifier {
   Status verify_uses(const Stmt& stmt, Context context) {
     const bool is_for = stmt.kind == StmtKind::kFor;
     const bool is_store = stmt.kind == StmtKind::kStore;
+    const bool has_index = is_store || stmt.kind == StmtKind::kPrefetch;
     const bool has_value = is_store || stmt.kind == StmtKind::kLet;
-    const bool given[] = {is_for, is_for, stmt.kind == StmtKind::kIf, is_store, has_value};
+    const bool given[] = {is_for, is_for, stmt.kind == StmtKind::kIf, has_index, has_value};
     const std::vector<ExprId> roots = exprs_of(stmt);
     for (size_t i = 0; i < roots.size(); ++i) {
       if ((roots[i] != kNoExpr) != given[i]) {
@@ -266,6 +270,17 @@ class Verifier {
     context.top = false;
     context.in_if = true;
     return verify_body(stmt.body, context);
+  }
+
+  Status verify_prefetch(const Stmt& stmt, Context context) {
+    if (context.in_vector) return fail("a prefetch is inside a vector loop");
+    if (stmt.array < 0 || stmt.array >= static_cast<ArrayId>(kernel_.arrays().size())) {
+      return fail("a prefetch is of an array that does not exist");
+    }
+    if (kernel_.expr(stmt.index).type != ValueType{DType::kInt64, 1}) {
+      return fail("a prefetch of " + kernel_.array(stmt.array).name + " has a wrong index type");
+    }
+    return verify_access(stmt.array, stmt.index, 1, context, "prefetch of ");
   }
 
   Status verify_store(const Stmt& stmt, Context context) {

@@ -37,6 +37,7 @@ class Cleaner {
     for (size_t i = 0; i < body.size(); ++i) {
       Stmt& stmt = body[i];
       remove_stores(stmt.body);
+      if (stmt.kind == StmtKind::kPrefetch) continue;
       if (stmt.kind != StmtKind::kLet && stmt.kind != StmtKind::kStore) {
         unread.clear();
         continue;

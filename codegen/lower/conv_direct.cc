@@ -21,7 +21,9 @@ using ir::KOp;
 using ir::LoopKind;
 using ir::Op;
 
-constexpr int64_t kStripPixels = 96;  // of a pointwise convolution: its input stays in the L1 cache
+constexpr int64_t kStripPixels = 96;  // at most, of a pointwise convolution
+constexpr int64_t kLineFloats = 16;   // of a cache line
+constexpr int64_t kFloatBytes = sizeof(float);
 
 struct Conv {
   NodeId node, x, w;
@@ -46,6 +48,15 @@ int32_t lanes_for(const Task& task, int64_t out_channels) {
   return lanes;
 }
 
+// Pixels of a strip of a pointwise convolution: its input stays in the second level of the caches
+// while all output channels are computed. All strips have about the same size.
+int64_t strip_pixels(const CpuTarget& target, int64_t pixels, int64_t channels) {
+  const int64_t fitting = target.l2_bytes / 2 / (channels * kFloatBytes);
+  const int64_t most = std::clamp<int64_t>(fitting, 16, kStripPixels);
+  const int64_t strips = (pixels + most - 1) / most;
+  return (pixels + strips - 1) / strips;
+}
+
 Conv make_conv(const Task& task, int32_t lanes) {
   Conv conv;
   conv.node = task.region.root;
@@ -60,9 +71,10 @@ Conv make_conv(const Task& task, int32_t lanes) {
   conv.window =
       make_window(x, node.type.shape, spatial, attrs.strides, attrs.dilations, attrs.pads_begin);
   conv.window.flat = conv.window.is_pointwise();
-  conv.window.strip = std::min(kStripPixels, conv.window.out_h * conv.window.out_w);
   conv.groups = attrs.groups;
   conv.in_channels = w[1];
+  conv.window.strip =
+      strip_pixels(task.target, conv.window.out_h * conv.window.out_w, conv.in_channels);
   conv.out_channels = w[0] / attrs.groups;
   const int64_t block = task.schedule.buffer(conv.x).layout.channel_block;
   conv.in_block = conv.in_channels % block == 0 ? block : 1;
@@ -128,19 +140,16 @@ class Emitter {
     const int64_t batch = task_.type(conv_.x).shape[0];
     const int64_t sets = (conv_.vectors + knobs_.vectors - 1) / knobs_.vectors;
     const int64_t rows = conv_.window.rows();
-    const int64_t weight_bytes =
-        conv_.groups * Packing{conv_}.group_size() * static_cast<int64_t>(sizeof(float));
-    // Whichever operand fits the L2 cache is walked in the inner of the two loops.
-    const bool rows_outside = weight_bytes <= task_.target.l2_bytes / 2;
+    rows_outside_ = has_rows_outside(sets, rows);
     set_thread_loop(kernel_, batch * conv_.groups * sets * rows, [&](ExprId t) {
-      const int64_t inner = rows_outside ? sets : rows;
+      const int64_t inner = rows_outside_ ? sets : rows;
       ExprId fast = kernel_.mod(t, inner);
       ExprId rest = kernel_.div(t, inner);
-      const int64_t outer = rows_outside ? rows : sets;
+      const int64_t outer = rows_outside_ ? rows : sets;
       ExprId slow = kernel_.mod(rest, outer);
       rest = kernel_.div(rest, outer);
-      const ExprId set = rows_outside ? fast : slow;
-      const ExprId row = rows_outside ? slow : fast;
+      const ExprId set = rows_outside_ ? fast : slow;
+      const ExprId row = rows_outside_ ? slow : fast;
       group_ = kernel_.mod(rest, conv_.groups);
       n_ = kernel_.div(rest, conv_.groups);
       return sets_body(set, row, sets);
@@ -149,6 +158,19 @@ class Emitter {
   }
 
  private:
+  int64_t weight_bytes() const { return conv_.groups * Packing{conv_}.group_size() * kFloatBytes; }
+
+  // Which of the two loops, over rows and over sets of output channels, is the outer one: the inner
+  // one's operand passes once for each step of the outer one, unless it stays in the caches.
+  bool has_rows_outside(int64_t sets, int64_t rows) const {
+    const int64_t cached = task_.target.l2_bytes / 2;
+    const int64_t x_bytes = task_.type(conv_.x).size_bytes();
+    const int64_t weight_passes = weight_bytes() <= cached ? 1 : rows;
+    const int64_t x_passes = x_bytes <= cached ? 1 : sets;
+    if (weight_bytes() <= cached) return true;
+    return weight_bytes() * weight_passes < x_bytes * x_passes;
+  }
+
   // All sets of output channels have knobs_.vectors vectors, but perhaps the last. A partly filled
   // last vector is stored apart, so the last set's number is a constant then too.
   std::vector<Stmt> sets_body(ExprId set, ExprId row, int64_t sets) {
@@ -182,27 +204,78 @@ class Emitter {
     const ExprId base = kernel_.add(kernel_.mul(group_, packing.group_size()),
                                     kernel_.mul(set, packing.per_set(knobs_.vectors)));
     return loop(kernel_, "cb", blocks, LoopKind::kSerial, [&](ExprId block) {
-      return for_each_tap_row(kernel_, conv_.window, row, [&](ExprId tap_row) {
-        const ExprId first_tap = kernel_.mul(
-            kernel_.add(kernel_.mul(block, conv_.window.k_h), tap_row), conv_.window.k_w);
-        const auto one_tap = [&](ExprId tap, int64_t unroll) {
-          return tap_body(acc, tile, {base, block, kernel_.add(first_tap, tap), row, tap_row, tap},
-                          unroll);
-        };
-        // Inner tiles loop over the taps: unrolled, LLVM would keep inputs that neighbouring taps
-        // share in registers that the tile needs, and spill. Edge tiles leave taps out, so they
-        // can't; there a loop over channels keeps the taps apart.
-        if (conv_.window.is_inner(tile.sample, tile.pixels)) {
-          return loop(kernel_, "kw", conv_.window.k_w, LoopKind::kSerial,
-                      [&](ExprId tap) { return one_tap(tap, knobs_.unroll); });
-        }
-        std::vector<Stmt> body;
-        for (int64_t tap = 0; tap < conv_.window.k_w; ++tap) {
-          append(body, one_tap(kernel_.int_const(tap), knobs_.unroll / 2));
-        }
-        return body;
-      });
+      std::vector<Stmt> body = prefetch_weights(acc, tile, base, row, block);
+      append(body, prefetch_pixels(tile, row, block));
+      append(body, for_each_tap_row(kernel_, conv_.window, row, [&](ExprId tap_row) {
+               const ExprId first_tap = kernel_.mul(
+                   kernel_.add(kernel_.mul(block, conv_.window.k_h), tap_row), conv_.window.k_w);
+               const auto one_tap = [&](ExprId tap, int64_t unroll) {
+                 return tap_body(acc, tile,
+                                 {base, block, kernel_.add(first_tap, tap), row, tap_row, tap},
+                                 unroll);
+               };
+               // Inner tiles loop over the taps: unrolled, LLVM would keep inputs that neighbouring
+               // taps share in registers that the tile needs, and spill. Edge tiles leave taps out,
+               // so they can't; there a loop over channels keeps the taps apart.
+               if (conv_.window.is_inner(tile.sample, tile.pixels)) {
+                 return loop(kernel_, "kw", conv_.window.k_w, LoopKind::kSerial,
+                             [&](ExprId tap) { return one_tap(tap, knobs_.unroll); });
+               }
+               std::vector<Stmt> body;
+               for (int64_t tap = 0; tap < conv_.window.k_w; ++tap) {
+                 append(body, one_tap(kernel_.int_const(tap), knobs_.unroll / 2));
+               }
+               return body;
+             }));
+      return body;
     });
+  }
+
+  // Weights that don't stay in the caches are fetched one set ahead: evenly, some lines for each
+  // block of input channels.
+  std::vector<Stmt> prefetch_weights(const TileAccumulators& acc, const Tile& tile, ExprId base,
+                                     ExprId row, ExprId block) {
+    if (weight_bytes() <= task_.target.l2_bytes / 2) return {};
+    const int64_t blocks = conv_.in_channels / conv_.in_block;
+    const Strip strip = conv_.window.strips().front();
+    const int64_t tiles = (strip.rows + knobs_.pixels - 1) / knobs_.pixels;
+    const int64_t steps = tiles * blocks * (rows_outside_ ? 1 : conv_.window.rows());
+    const int64_t set = Packing{conv_}.per_set(acc.vectors());
+    const int64_t lines = (set / kLineFloats + steps - 1) / steps;
+    ExprId number = tile.number;
+    if (!rows_outside_) number = kernel_.add(kernel_.mul(row, tiles), number);
+    const ExprId step = kernel_.add(kernel_.mul(number, blocks), block);
+    std::vector<Stmt> body;
+    for (int64_t line = 0; line < lines; ++line) {
+      const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(step, lines), line), kLineFloats);
+      const ExprId index = kernel_.add(kernel_.add(base, set), at);
+      body.push_back(ir::make_prefetch(packed_, at_most(index, weight_bytes() / kFloatBytes - 1)));
+    }
+    return body;
+  }
+
+  // Of a pointwise convolution: the next tile's pixels, which are far apart from one block of
+  // channels to the next.
+  std::vector<Stmt> prefetch_pixels(const Tile& tile, ExprId row, ExprId block) {
+    const Window& window = conv_.window;
+    if (!window.flat || conv_.in_block == 1) return {};
+    std::vector<Stmt> body;
+    for (int64_t p = 0; p < tile.pixels; p += std::max<int64_t>(kLineFloats / conv_.in_block, 1)) {
+      const ExprId next =
+          at_most(kernel_.add(tile.first, tile.pixels + p), window.out_h * window.out_w - 1);
+      const ExprId c =
+          kernel_.add(kernel_.mul(group_, conv_.in_channels), kernel_.mul(block, conv_.in_block));
+      const ExprId zero = kernel_.int_const(0);
+      const Index index = input_index(kernel_, window, conv_.rank, n_, c, row, next, zero, zero);
+      body.push_back(ir::make_prefetch(
+          frame_.arrays.at(conv_.x), layout_offset(kernel_, task_.type(conv_.x).shape,
+                                                   task_.schedule.buffer(conv_.x).layout, index)));
+    }
+    return body;
+  }
+
+  ExprId at_most(ExprId value, int64_t limit) {
+    return kernel_.binary(KOp::kMin, value, kernel_.int_const(limit));
   }
 
   // Where the reduction loops stand.
@@ -283,6 +356,7 @@ class Emitter {
   Evaluator evaluator_;
   ir::ArrayId packed_ = -1;
   ir::ArrayId acc_ = -1;
+  bool rows_outside_ = true;
   ExprId group_ = ir::kNoExpr;
   ExprId n_ = ir::kNoExpr;
 };

@@ -22,10 +22,13 @@ using ir::DType;
 using ir::KOp;
 using ir::LoopKind;
 
+constexpr int64_t kLineFloats = 16;  // of a cache line
+// Weights of at least this size are prefetched; smaller ones come fast enough by themselves.
+constexpr int64_t kPrefetchBytes = 256 << 10;
+
 // Floats from one place of V or M to the next: whole cache lines, and an odd number of them, so
 // that the n * n places of a tile don't fall into one set of the caches.
 int64_t place_stride(int64_t floats) {
-  constexpr int64_t kLineFloats = 16;
   const int64_t lines = (floats + kLineFloats - 1) / kLineFloats;
   return (lines | 1) * kLineFloats;
 }
@@ -111,6 +114,13 @@ class Emitter {
     int64_t begin, end;
   };
 
+  // One register tile of products.
+  struct Product {
+    ExprId place, set, strip;
+    ExprId tile;             // the first, in the block
+    int64_t tiles, vectors;  // tiles of the image, vectors of output channels
+  };
+
   ExprId minimum(ExprId a, int64_t b) { return kernel_.binary(KOp::kMin, a, kernel_.int_const(b)); }
   ExprId maximum(ExprId a, int64_t b) { return kernel_.binary(KOp::kMax, a, kernel_.int_const(b)); }
 
@@ -121,8 +131,8 @@ class Emitter {
   std::vector<Stmt> patch_columns(ExprId block, ExprId tile);
   std::vector<Stmt> product_phase();
   std::vector<Stmt> products(ExprId place, ExprId set, int64_t vectors);
-  std::vector<Stmt> product_tile(ExprId place, ExprId set, int64_t vectors, ExprId tile,
-                                 int64_t tiles);
+  std::vector<Stmt> product_tile(const Product& p);
+  std::vector<Stmt> prefetch_next_set(const Product& p, ExprId weights, ExprId block);
   std::vector<Stmt> output_phase(ExprId first);
   std::vector<Stmt> output_columns(ExprId vector, ExprId tile);
   std::vector<Stmt> output_rows(const Place& place, ExprId vector);
@@ -339,37 +349,38 @@ std::vector<Stmt> Emitter::product_phase() {
 }
 
 std::vector<Stmt> Emitter::products(ExprId place, ExprId set, int64_t vectors) {
-  const int64_t strips = cut_.block / knobs_.pixels;
-  const int64_t rest = cut_.block % knobs_.pixels;
-  std::vector<Stmt> body = loop(kernel_, "strip", strips, LoopKind::kSerial, [&](ExprId strip) {
-    return product_tile(place, set, vectors, kernel_.mul(strip, knobs_.pixels), knobs_.pixels);
-  });
-  if (rest > 0) {
-    const ExprId tile = kernel_.int_const(strips * knobs_.pixels);
-    append(body, product_tile(place, set, vectors, tile, rest));
+  std::vector<Stmt> body;
+  int64_t tiles = 0;
+  int64_t strips = 0;
+  for (const TileRun& run : split_evenly(cut_.block, knobs_.pixels)) {
+    append(body, loop(kernel_, "strip", run.count, LoopKind::kSerial, [&](ExprId at) {
+             const ExprId tile = kernel_.add(kernel_.mul(at, run.rows), tiles);
+             return product_tile({place, set, kernel_.add(at, strips), tile, run.rows, vectors});
+           }));
+    tiles += run.count * run.rows;
+    strips += run.count;
   }
   return body;
 }
 
-std::vector<Stmt> Emitter::product_tile(ExprId place, ExprId set, int64_t vectors, ExprId tile,
-                                        int64_t tiles) {
-  TileAccumulators acc(kernel_, acc_, tiles, vectors, lanes_);
+std::vector<Stmt> Emitter::product_tile(const Product& p) {
+  TileAccumulators acc(kernel_, acc_, p.tiles, p.vectors, lanes_);
   std::vector<Stmt> body = acc.clear();
-  const ExprId of_place = kernel_.mul(kernel_.add(kernel_.mul(group_, places_), place),
+  const ExprId of_place = kernel_.mul(kernel_.add(kernel_.mul(group_, places_), p.place),
                                       group_vectors_ * lanes_ * conv_.in_channels);
-  const ExprId of_set = kernel_.mul(set, knobs_.vectors * lanes_ * conv_.in_channels);
+  const ExprId of_set = kernel_.mul(p.set, knobs_.vectors * lanes_ * conv_.in_channels);
   const ExprId weights = kernel_.add(of_place, of_set);
   append(body, loop(kernel_, "cb", conv_.in_blocks(), LoopKind::kSerial, [&](ExprId block) {
-           std::vector<Stmt> inside;
+           std::vector<Stmt> inside = prefetch_next_set(p, weights, block);
            for (int64_t c = 0; c < lanes_; ++c) {
              const ExprId k = kernel_.add(kernel_.mul(block, lanes_), c);
-             const ExprId at = kernel_.add(weights, kernel_.mul(k, vectors * lanes_));
+             const ExprId at = kernel_.add(weights, kernel_.mul(k, p.vectors * lanes_));
              std::vector<std::vector<Stmt>> by_tile;
-             for (int64_t i = 0; i < tiles; ++i) {
-               const ExprId from = v_index(place, block, kernel_.add(tile, i));
+             for (int64_t i = 0; i < p.tiles; ++i) {
+               const ExprId from = v_index(p.place, block, kernel_.add(p.tile, i));
                const ExprId x = kernel_.load(v_, kernel_.add(from, c));
                std::vector<Stmt>& row = by_tile.emplace_back();
-               for (int64_t v = 0; v < vectors; ++v) {
+               for (int64_t v = 0; v < p.vectors; ++v) {
                  const ExprId w = kernel_.load(u_, kernel_.add(at, v * lanes_), lanes_);
                  row.push_back(acc.multiply_add(i, v, x, w));
                }
@@ -378,12 +389,31 @@ std::vector<Stmt> Emitter::product_tile(ExprId place, ExprId set, int64_t vector
            }
            return inside;
          }));
-  for (int64_t i = 0; i < tiles; ++i) {
-    for (int64_t v = 0; v < vectors; ++v) {
-      const ExprId vector = kernel_.add(kernel_.mul(set, knobs_.vectors), v);
+  for (int64_t i = 0; i < p.tiles; ++i) {
+    for (int64_t v = 0; v < p.vectors; ++v) {
+      const ExprId vector = kernel_.add(kernel_.mul(p.set, knobs_.vectors), v);
       body.push_back(
-          ir::make_store(m_, m_index(place, vector, kernel_.add(tile, i)), acc.value(i, v)));
+          ir::make_store(m_, m_index(p.place, vector, kernel_.add(p.tile, i)), acc.value(i, v)));
     }
+  }
+  return body;
+}
+
+// Weights are used once a block and mostly come from memory. While the strips of one set of vectors
+// are computed, the next set is fetched: evenly, some cache lines for each block of channels.
+std::vector<Stmt> Emitter::prefetch_next_set(const Product& p, ExprId weights, ExprId block) {
+  const int64_t all = places_ * conv_.in_channels * conv_.out_channels;
+  if (all * static_cast<int64_t>(sizeof(float)) < kPrefetchBytes) return {};
+  const int64_t set = p.vectors * lanes_ * conv_.in_channels;
+  const int64_t strips = (cut_.block + knobs_.pixels - 1) / knobs_.pixels;
+  const int64_t steps = strips * conv_.in_blocks();
+  const int64_t lines = (set / kLineFloats + steps - 1) / steps;
+  const ExprId step = kernel_.add(kernel_.mul(p.strip, conv_.in_blocks()), block);
+  std::vector<Stmt> body;
+  for (int64_t line = 0; line < lines; ++line) {
+    const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(step, lines), line), kLineFloats);
+    const ExprId index = kernel_.add(kernel_.add(weights, set), at);
+    body.push_back(ir::make_prefetch(u_, minimum(index, all - 1)));
   }
   return body;
 }

@@ -242,14 +242,13 @@ class Emitter {
 
   std::vector<Stmt> tiles(ExprId set, int64_t vectors, ExprId first, int64_t rows) {
     std::vector<Stmt> body;
-    const int64_t full = rows / knobs_.pixels;
-    append(body, loop(kernel_, "tile", full, LoopKind::kSerial, [&](ExprId at) {
-             return tile(set, vectors, kernel_.add(first, kernel_.mul(at, knobs_.pixels)),
-                         knobs_.pixels);
-           }));
-    const int64_t rest = rows % knobs_.pixels;
-    if (rest > 0) {
-      append(body, tile(set, vectors, kernel_.add(first, full * knobs_.pixels), rest));
+    int64_t done = 0;
+    for (const TileRun& run : split_evenly(rows, knobs_.pixels)) {
+      const ExprId begin = kernel_.add(first, done);
+      append(body, loop(kernel_, "tile", run.count, LoopKind::kSerial, [&](ExprId at) {
+               return tile(set, vectors, kernel_.add(begin, kernel_.mul(at, run.rows)), run.rows);
+             }));
+      done += run.count * run.rows;
     }
     return body;
   }

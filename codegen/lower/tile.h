@@ -18,6 +18,15 @@ struct Strip {
   int64_t count = 1;
 };
 
+// Rows cut into the fewest tiles of at most `most` rows, as even as they can be, the larger ones
+// first: 14 rows in tiles of at most 6 are 2 tiles of 5 and 1 of 4. (A small tile left at the end
+// would wait for the latency of its few chains.)
+struct TileRun {
+  int64_t rows = 0;  // of each tile
+  int64_t count = 0;
+};
+std::vector<TileRun> split_evenly(int64_t rows, int64_t most);
+
 // The model's cycles of one reduction step of all strips times `vectors`, in tiles of knobs.pixels
 // x knobs.vectors.
 double reduction_step_cycles(const CpuTarget& target, const std::vector<Strip>& strips,

@@ -50,25 +50,29 @@ Window make_window(const ir::Shape& input, const ir::Shape& output, const ir::Sh
 
 namespace {
 
-// The tiles of a row of `width` pixels: neighbouring full tiles without edge taps are one loop.
+// The tiles of a row of `width` pixels: neighbouring ones of a size without edge taps are one loop.
 std::vector<Stmt> tiles_of_row(Kernel& kernel, const Window& window, ExprId base, int64_t width,
                                int64_t pixels,
                                const std::function<std::vector<Stmt>(const Tile&)>& body) {
   std::vector<Stmt> result;
   int64_t first = 0;
-  while (first < width) {
-    const int64_t count = std::min(pixels, width - first);
-    int64_t repeat = 1;
-    while (count == pixels && window.is_inner(first, count) &&
-           first + (repeat + 1) * pixels <= width &&
-           window.is_inner(first + repeat * pixels, pixels)) {
-      ++repeat;
+  int64_t tiles = 0;
+  for (const TileRun& run : split_evenly(width, pixels)) {
+    int64_t left = run.count;
+    while (left > 0) {
+      int64_t repeat = 1;
+      while (repeat < left && window.is_inner(first, run.rows) &&
+             window.is_inner(first + repeat * run.rows, run.rows)) {
+        ++repeat;
+      }
+      append(result, loop(kernel, "tile", repeat, LoopKind::kSerial, [&](ExprId at) {
+               const ExprId column = kernel.add(kernel.mul(at, run.rows), first);
+               return body({kernel.add(base, column), run.rows, first, kernel.add(at, tiles)});
+             }));
+      tiles += repeat;
+      first += repeat * run.rows;
+      left -= repeat;
     }
-    append(result, loop(kernel, "tile", repeat, LoopKind::kSerial, [&](ExprId at) {
-             const ExprId column = kernel.add(kernel.mul(at, pixels), first);
-             return body({kernel.add(base, column), count, first});
-           }));
-    first += repeat * count;
   }
   return result;
 }

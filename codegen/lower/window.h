@@ -50,7 +50,8 @@ Window make_window(const ir::Shape& input, const ir::Shape& output, const ir::Sh
 struct Tile {
   ExprId first = ir::kNoExpr;
   int64_t pixels = 1;
-  int64_t sample = 0;  // a column like `first` in what is inside: for column_inside()
+  int64_t sample = 0;           // a column like `first` in what is inside: for column_inside()
+  ExprId number = ir::kNoExpr;  // of the tile, in its row
 };
 
 // Statements for all tiles of row `row` (an expression), each by `body`. `pixels` is the widest

@@ -19,8 +19,12 @@ using ir::Op;
 constexpr double kMaxError = 1.5e-6;
 // Fewer channels than this leave the transforms too little to save.
 constexpr int64_t kMinChannels = 16;
-// Streaming of weights that don't stay in the caches from one run to the next.
-constexpr double kMemoryBytesPerCycle = 5;
+// What weights cost each time they come from memory, most of it hidden behind the arithmetic; also
+// what they cost in the plan file, at loading, and in memory. Then streams in the caches, and what
+// is written to them and read again.
+constexpr double kMemoryBytesPerCycle = 7;
+constexpr double kStreamBytesPerCycle = 32;
+constexpr double kCacheBytesPerCycle = 16;
 // Of a product tile beside its reduction, and of a one-dimensional transform beside its arithmetic.
 constexpr double kTileOverhead = 12;
 constexpr double kLineOverhead = 3;
@@ -47,7 +51,8 @@ double direct_cycles(const Task& task, const WinogradConv& conv) {
   const std::vector<Strip> strips = {{conv.window.out_w, conv.window.out_h * conv.batch}};
   const Knobs best = rank_tiles(task.target, strips, conv.out_vectors(), conv.lanes).front();
   const double steps = static_cast<double>(conv.in_channels * 9);
-  return steps * reduction_step_cycles(task.target, strips, conv.out_vectors(), best) * 1.1;
+  return steps * reduction_step_cycles(task.target, strips, conv.out_vectors(), best) * 1.1 /
+         task.threads;
 }
 
 // Sizes of blocks worth a try: all tiles at once, halves, thirds, ... down to a few.
@@ -114,7 +119,8 @@ WinogradCut cut_winograd(const WinogradConv& conv, const Knobs& knobs, int threa
   return cut;
 }
 
-double winograd_cycles(const CpuTarget& target, const WinogradConv& conv, const Knobs& knobs) {
+double winograd_cycles(const Task& task, const WinogradConv& conv, const Knobs& knobs) {
+  const CpuTarget& target = task.target;
   const int64_t n = knobs.winograd + 2;
   const int64_t tiles = conv.tiles(knobs.winograd);
   const int64_t blocks = (tiles + knobs.block - 1) / knobs.block;
@@ -129,15 +135,19 @@ double winograd_cycles(const CpuTarget& target, const WinogradConv& conv, const 
   const double products = static_cast<double>(conv.in_channels) *
                               reduction_step_cycles(target, strips, conv.out_vectors(), knobs) +
                           static_cast<double>(product_tiles) * kTileOverhead;
-  // The weights pass once a block; what lies between is written and read once.
+  // The weights come from memory once, from the caches for each further block, one set ahead of
+  // their use; what lies between the phases is written and read once.
   const double weights = bytes(n * n * conv.in_channels * conv.out_channels);
   const double between = bytes(n * n * knobs.block * (conv.in_channels + conv.out_channels));
-  const double cache_speed = 16;  // bytes a cycle from the second or third level
-  double traffic = weights * static_cast<double>(blocks - 1) / cache_speed +
-                   weights / kMemoryBytesPerCycle * 0.5;
-  if (between > target.l2_bytes / 2)
-    traffic += 2 * between * static_cast<double>(blocks) / cache_speed;
-  return transforms + products + traffic;
+  double traffic = weights / kMemoryBytesPerCycle +
+                   weights * static_cast<double>(blocks - 1) / kStreamBytesPerCycle;
+  if (between > target.l2_bytes / 2) {
+    traffic += 2 * between * static_cast<double>(blocks) / kCacheBytesPerCycle;
+  }
+  const WinogradCut cut = cut_winograd(conv, knobs, task.threads);
+  const double share =  // of the busiest thread
+      static_cast<double>(cut.blocks_per_chunk()) / static_cast<double>(blocks * cut.groups);
+  return (transforms + products + traffic) * share;
 }
 
 std::vector<Knobs> rank_winograd(const Task& task, const WinogradConv& conv) {
@@ -159,7 +169,7 @@ std::vector<Knobs> rank_winograd(const Task& task, const WinogradConv& conv) {
       for (Knobs& knobs : ranked) {
         knobs.winograd = static_cast<int32_t>(outputs);
         knobs.block = static_cast<int32_t>(block);
-        const double cycles = winograd_cycles(task.target, conv, knobs);
+        const double cycles = winograd_cycles(task, conv, knobs);
         candidates.push_back({cycles, candidates.size(), knobs});
       }
     }
@@ -176,7 +186,7 @@ bool pays_conv_winograd(const Task& task) {
   const WinogradConv conv = *find_winograd_conv(task);
   if (std::min(conv.in_channels, conv.out_channels) < kMinChannels) return false;
   const Knobs best = rank_winograd(task, conv).front();
-  return winograd_cycles(task.target, conv, best) < direct_cycles(task, conv);
+  return winograd_cycles(task, conv, best) < direct_cycles(task, conv);
 }
 
 }  // namespace camshaft::lower

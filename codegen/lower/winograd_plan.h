@@ -50,7 +50,7 @@ WinogradCut cut_winograd(const WinogradConv& conv, const Knobs& knobs, int threa
 // Knobs in the order of their cost by the model; those that lose too much accuracy are left out.
 std::vector<Knobs> rank_winograd(const Task& task, const WinogradConv& conv);
 
-// Cycles by the model.
-double winograd_cycles(const CpuTarget& target, const WinogradConv& conv, const Knobs& knobs);
+// Cycles of the busiest thread, by the model.
+double winograd_cycles(const Task& task, const WinogradConv& conv, const Knobs& knobs);
 
 }  // namespace camshaft::lower

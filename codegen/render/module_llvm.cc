@@ -180,6 +180,9 @@ void KernelBuilder::build_stmts(const std::vector<Stmt>& body) {
       case ir::StmtKind::kStore:
         values_->store(stmt.array, stmt.index, stmt.value);
         break;
+      case ir::StmtKind::kPrefetch:
+        values_->prefetch(stmt.array, stmt.index);
+        break;
       case ir::StmtKind::kBarrier:
         CAMSHAFT_CHECK(false && "refused by check_renderable");
     }

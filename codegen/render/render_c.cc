@@ -129,6 +129,10 @@ void KernelPrinter::print_stmts(const std::vector<Stmt>& body, int depth) {
       case ir::StmtKind::kStore:
         print_store(stmt, indent);
         break;
+      case ir::StmtKind::kPrefetch:
+        out_ += indent + "__builtin_prefetch(&" + printer_.element(stmt.array, stmt.index) +
+                ", 0, " + std::to_string(kPrefetchLocality) + ");\n";
+        break;
       case ir::StmtKind::kBarrier:
         CAMSHAFT_CHECK(false && "refused by check_renderable");
     }

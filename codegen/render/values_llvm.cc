@@ -96,6 +96,13 @@ void ValueBuilder::store(ir::ArrayId array, ExprId index, ExprId value_id) {
   }
 }
 
+void ValueBuilder::prefetch(ir::ArrayId array, ExprId index) {
+  Value* place = address(array, value(index));
+  builder_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {place->getType()},
+      {place, builder_.getInt32(0), builder_.getInt32(kPrefetchLocality), builder_.getInt32(1)});
+}
+
 Value* ValueBuilder::build(const Expr& e) {
   switch (e.op) {
     case KOp::kIntConst:

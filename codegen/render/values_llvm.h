@@ -33,6 +33,7 @@ class ValueBuilder {
   void set_var(ir::VarId var, llvm::Value* value) { vars_[static_cast<size_t>(var)] = value; }
   // Stores lanes at a scalar index, or scatters.
   void store(ir::ArrayId array, ir::ExprId index, ir::ExprId value);
+  void prefetch(ir::ArrayId array, ir::ExprId index);
 
   llvm::Type* type_of(ir::ValueType type) const;
   llvm::Type* memory_type_of(ir::ValueType type) const;

@@ -36,6 +36,10 @@ class StmtOrder {
 // Every array, parameter or local, starts at a multiple of this many bytes.
 inline constexpr int64_t kArrayAlignment = 64;
 
+// Prefetches go into the second level of the caches (3 would be the first, 1 the third): they are
+// for data that is needed some microseconds later.
+inline constexpr int kPrefetchLocality = 2;
+
 // Bytes to which lanes of `type` at a scalar index are aligned in every execution, as far as the
 // form of the index shows it; at least the element's size, at most that of the lanes.
 int64_t access_alignment(const ir::Kernel& kernel, ir::ExprId index, ir::ValueType type);

@@ -66,7 +66,18 @@ TEST_CASE("sound kernels pass") {
   accepts("for i in t..64 range 0..63 serial {\n store(out, i, 1.0)\n}");
   accepts("for i in 0..8 vector {\n for u in 0..2 unrolled {\n store(tmp, i, 1.0)\n}\n}");
   accepts("store(out, load(n, t), 1.0)");  // only the run can tell
+  accepts("prefetch(a, t * 21)");
   accepts("let x: f32x8 = load(a, 56, 8)\nstore(out, ramp(0, 9, 8), x)");
+}
+
+TEST_CASE("prefetches are of elements that exist, one at a time") {
+  refuses("prefetch(a, t * 22)", "prefetch of a at 0..66 leaves its 64 elements");
+  refuses("prefetch(a, ramp(0, 1, 8))", "a prefetch of a has a wrong index type");
+  refuses("prefetch(a, 1i32)", "a prefetch of a has a wrong index type");
+  refuses("for i in 0..8 vector {\n prefetch(a, i)\n}", "a prefetch is inside a vector loop");
+  Sound sound;
+  sound.store() = make_prefetch(7, sound.k.int_const(0));
+  refuses(sound.k, "a prefetch is of an array that does not exist");
 }
 
 TEST_CASE("accesses that leave their array are refused") {

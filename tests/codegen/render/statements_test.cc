@@ -46,6 +46,7 @@ Kernel tile_kernel(int32_t rows, int32_t lanes, bool fma) {
     const ExprId right = k.load(b, k.mul(k.var(p), lanes), lanes);
     const ExprId sum = k.load(acc, place, lanes);
     body.push_back(make_store(acc, place, k.splat(0, {DType::kFloat32, lanes})));
+    if (i == 0) inner.push_back(make_prefetch(b, k.mul(k.var(p), lanes)));
     inner.push_back(make_store(
         acc, place, fma ? k.fma(left, right, sum) : k.add(k.binary(KOp::kMul, left, right), sum)));
     last.push_back(make_store(out, k.mul(row, lanes), k.load(acc, place, lanes)));
