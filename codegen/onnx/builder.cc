@@ -2,6 +2,7 @@
 #include "codegen/onnx/builder.h"
 
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "codegen/ir/literal.h"
@@ -39,6 +40,39 @@ bool carries_bounds(ir::Op op) {
 // Products and windows grow faster than their operands, and no shape is computed with them.
 bool is_cheap(ir::Op op) {
   return op != ir::Op::kMatMul && op != ir::Op::kConv && op != ir::Op::kPool;
+}
+
+// Which operands' elements the result's elements are: all of [first, last).
+std::pair<size_t, size_t> moved_operands(ir::Op op, const ir::Attrs& attrs, size_t count) {
+  if (ir::is_movement(op)) return {0, count};
+  if (op == ir::Op::kSelect) return {1, count};
+  if (op == ir::Op::kGather) return {0, 1};
+  const auto* scatter = std::get_if<ir::ScatterAttrs>(&attrs);
+  const bool replaces = scatter != nullptr && scatter->kind == ir::ScatterKind::kReplace;
+  return {0, replaces ? count : 0};
+}
+
+// The narrow type of the result, or nothing if the operation does not exist for its operands.
+std::optional<Narrow> narrow_result(ir::Op op, const std::vector<Value>& operands,
+                                    const ir::Attrs& attrs) {
+  const auto [first, last] = moved_operands(op, attrs, operands.size());
+  const Narrow result = first < last ? operands[first].narrow() : Narrow::kNone;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const bool is_row_number = op == ir::Op::kScatter && i == 1;
+    const bool is_moved = i >= first && i < last && !is_row_number;
+    if (operands[i].narrow() != (is_moved ? result : Narrow::kNone)) return std::nullopt;
+  }
+  return result;
+}
+
+std::string narrow_sentence(const std::vector<Value>& operands) {
+  std::string names;
+  for (const Value& operand : operands) {
+    names += (names.empty() ? "" : ", ") + element_type_name(operand.element_type());
+  }
+  return "is not possible on " + names +
+         ": types of less than 8 bits and 8-bit floats can be moved, cast, quantized and "
+         "dequantized";
 }
 
 }  // namespace
@@ -118,6 +152,8 @@ Value Builder::add(ir::Op op, const std::vector<Value>& given, ir::Attrs attrs) 
     types.push_back(operand.type());
     literals.push_back(literal(operand.index()));
   }
+  const std::optional<Narrow> narrow = narrow_result(op, operands, attrs);
+  if (!narrow) return fail(narrow_sentence(operands));
   const uint64_t sequence = base::log_sequence();
   base::Result<TensorType> type = ir::infer_type(op, types, attrs);
   if (!type) {
@@ -135,7 +171,7 @@ Value Builder::add(ir::Op op, const std::vector<Value>& given, ir::Attrs attrs) 
     entry.node = graph_->add(op, std::move(nodes), std::move(attrs), node_name_);
   }
   entry.counts = std::move(counts);
-  return append(std::move(entry));
+  return append(std::move(entry)).as_narrow(*narrow);
 }
 
 std::shared_ptr<const ir::Literal> Builder::fold(ir::Op op, const Literals& operands,

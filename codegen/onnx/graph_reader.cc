@@ -42,7 +42,8 @@ void GraphReader::read_initializers(::onnx::GraphProto* source) {
     if (literal == nullptr) {
       tell(failure.code, tensor.name(), failure.sentence);
     } else {
-      value = reading_.builder.constant(std::move(literal), tensor.name());
+      value = reading_.builder.constant(std::move(literal), tensor.name())
+                  .as_narrow(to_element_type(tensor.data_type())->narrow);
     }
     if (!scope_.bind(tensor.name(), value)) {
       tell(base::Code::kCorrupt, tensor.name(), "is initialized twice");
@@ -75,8 +76,12 @@ void GraphReader::read_inputs(const ::onnx::GraphProto& source) {
   const DeclaredShapes shapes(inputs, reading_.options, reading_.problems);
   for (const ::onnx::ValueInfoProto* input : inputs) {
     std::optional<TensorType> type = shapes.input_type(*input, reading_.problems);
-    scope_.bind(input->name(),
-                type ? reading_.builder.input(input->name(), std::move(*type)) : Value());
+    Value value;
+    if (type) {
+      const auto element = to_element_type(input->type().tensor_type().elem_type());
+      value = reading_.builder.input(input->name(), std::move(*type)).as_narrow(element->narrow);
+    }
+    scope_.bind(input->name(), value);
   }
   for (const auto* values : {&source.value_info(), &source.output()}) {
     for (const ::onnx::ValueInfoProto& value : *values) {
@@ -92,12 +97,14 @@ void GraphReader::read_frozen(const ::onnx::ValueInfoProto& input) {
   const std::shared_ptr<const ir::Literal>& literal =
       reading_.options.frozen.find(input.name())->second;
   const int declared = input.type().tensor_type().elem_type();
-  if (to_dtype(declared) != literal->type.dtype) {
+  const std::optional<ElementType> element = to_element_type(declared);
+  if (!element || element->dtype != literal->type.dtype) {
     tell(base::Code::kInvalidArgument, input.name(),
          format_text("is declared as an input of %s, but frozen as %s",
                      data_type_name(declared).c_str(), to_string(literal->type).c_str()));
   }
-  scope_.bind(input.name(), reading_.builder.constant(literal, input.name()));
+  scope_.bind(input.name(), reading_.builder.constant(literal, input.name())
+                                .as_narrow(element ? element->narrow : Narrow::kNone));
 }
 
 void GraphReader::read_outputs(const ::onnx::GraphProto& source) {
@@ -120,10 +127,12 @@ void GraphReader::read_output(const ::onnx::ValueInfoProto& output) {
   if (value == nullptr || !*value) return;
   const TensorType& type = value->type();
   const int declared = output.type().tensor_type().elem_type();
-  if (declared != 0 && to_dtype(declared) != type.dtype) {
+  const ElementType element = value->element_type();
+  if (declared != 0 && to_element_type(declared) != element) {
     tell(base::Code::kCorrupt, output.name(),
-         format_text("is declared as an output of %s, but is %s", data_type_name(declared).c_str(),
-                     to_string(type).c_str()));
+         format_text("is declared as an output of %s, but is %s[%s]",
+                     data_type_name(declared).c_str(), element_type_name(element).c_str(),
+                     type.rank() == 0 ? "" : shape_text(type.shape).c_str()));
   }
   const TensorType* known = scope_.declared(output.name());
   if (known != nullptr && known->shape != type.shape) {

@@ -117,12 +117,12 @@ std::optional<int64_t> DeclaredShapes::extent(const Dimension& dimension) const 
 
 std::optional<ir::TensorType> DeclaredShapes::known_type(const ValueInfoProto& value) const {
   const auto& tensor = value.type().tensor_type();
-  const std::optional<ir::DType> dtype = to_dtype(tensor.elem_type());
+  const std::optional<ElementType> element = to_element_type(tensor.elem_type());
   const auto given = given_.find(value.name());
-  if (!dtype) return std::nullopt;
-  if (given != given_.end()) return ir::TensorType{*dtype, given->second};
+  if (!element) return std::nullopt;
+  if (given != given_.end()) return ir::TensorType{element->dtype, given->second};
   if (!tensor.has_shape()) return std::nullopt;
-  ir::TensorType type{*dtype, {}};
+  ir::TensorType type{element->dtype, {}};
   for (const Dimension& dimension : tensor.shape().dim()) {
     const std::optional<int64_t> known = extent(dimension);
     if (!known) return std::nullopt;
@@ -142,7 +142,7 @@ std::optional<ir::TensorType> DeclaredShapes::input_type(const ValueInfoProto& i
     return std::nullopt;
   }
   const int elem_type = input.type().tensor_type().elem_type();
-  if (!to_dtype(elem_type)) {
+  if (!to_element_type(elem_type)) {
     tell(base::Code::kUnsupported,
          "element type " + data_type_name(elem_type) + " is not supported");
     return std::nullopt;

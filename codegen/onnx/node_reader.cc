@@ -135,28 +135,38 @@ std::optional<std::vector<double>> NodeReader::floats_attr(std::string_view name
   return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
 }
 
-std::shared_ptr<const ir::Literal> NodeReader::tensor_attr(std::string_view name) {
+Value NodeReader::tensor_attr(std::string_view name) {
   const AttributeProto* attribute = find_typed(name, AttributeProto::TENSOR);
-  if (attribute == nullptr) return nullptr;
+  if (attribute == nullptr) return {};
   Failure failure;
   std::shared_ptr<const ir::Literal> literal =
       to_literal(attribute->t(), reading_->files, &failure);
   if (literal == nullptr) {
     failure.sentence = "attribute '" + std::string(name) + "': " + failure.sentence;
     failures_.push_back(std::move(failure));
+    return {};
   }
-  return literal;
+  const Narrow narrow = to_element_type(attribute->t().data_type())->narrow;
+  return builder_->constant(std::move(literal)).as_narrow(narrow);
 }
 
-DType NodeReader::dtype_attr(std::string_view name, DType otherwise) {
+ElementType NodeReader::element_attr(std::string_view name, ElementType otherwise) {
   const AttributeProto* attribute = find_typed(name, AttributeProto::INT);
   if (attribute == nullptr) return otherwise;
-  const std::optional<DType> dtype = to_dtype(attribute->i());
-  if (!dtype) {
+  const std::optional<ElementType> type = to_element_type(attribute->i());
+  if (!type) {
     unsupported("attribute '%s': element type %s is not supported", attribute->name().c_str(),
                 data_type_name(attribute->i()).c_str());
   }
-  return dtype.value_or(otherwise);
+  return type.value_or(otherwise);
+}
+
+DType NodeReader::dtype_attr(std::string_view name, DType otherwise) {
+  const ElementType type = element_attr(name, {otherwise});
+  if (type.narrow == Narrow::kNone) return type.dtype;
+  unsupported("attribute '%s': element type %s is not supported", std::string(name).c_str(),
+              element_type_name(type).c_str());
+  return otherwise;
 }
 
 int64_t NodeReader::required_int(std::string_view name) {

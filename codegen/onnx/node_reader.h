@@ -63,9 +63,10 @@ class NodeReader {
   std::string string_attr(std::string_view name, std::string_view otherwise);
   std::optional<Shape> ints_attr(std::string_view name);
   std::optional<std::vector<double>> floats_attr(std::string_view name);
-  std::shared_ptr<const ir::Literal> tensor_attr(std::string_view name);
+  Value tensor_attr(std::string_view name);
   // A TensorProto.DataType as a dtype; `otherwise` also if it is one that we lack.
   DType dtype_attr(std::string_view name, DType otherwise);
+  ElementType element_attr(std::string_view name, ElementType otherwise);
   // Tells if the attribute is missing.
   int64_t required_int(std::string_view name);
   // A graph; null, told, if it is missing. Valid as long as the model.

@@ -40,6 +40,7 @@ struct OpRow {
 using OpFamily = std::span<const OpRow>;
 OpFamily arithmetic_ops();
 OpFamily math_ops();
+OpFamily cast_ops();
 OpFamily activation_ops();
 OpFamily constant_ops();
 OpFamily movement_ops();

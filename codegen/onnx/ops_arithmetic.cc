@@ -2,6 +2,7 @@
 // Elementwise operators of two and more operands.
 #include <limits>
 
+#include "codegen/onnx/format.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
@@ -114,6 +115,27 @@ Value read_bitwise_not(NodeReader& node) {
   return takes_bool(node, false) ? logical_not(node.input(0)) : Value();
 }
 
+// Amounts below 0 and beyond the type's bits shift everything out. As an unsigned number a negative
+// amount is such.
+Value read_bit_shift(NodeReader& node) {
+  const Value x = node.input(0);
+  const DType dtype = x.dtype();
+  const std::string direction = node.string_attr("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") {
+    return node.corrupt("direction must be LEFT or RIGHT, not '%s'", printable(direction).c_str());
+  }
+  if (!base::is_int(dtype)) return node.invalid("is not defined on %s", base::dtype_name(dtype));
+  const DType plain = unsigned_of(dtype);
+  const Value amount = bitcast(node.input(1), plain);
+  if (direction == "LEFT") return bitcast(shift_left(bitcast(x, plain), amount), dtype);
+  // Ones come in from the left of a negative number, which are zeros of its complement.
+  const auto shifted = [&](Value bits) {
+    return bitcast(shift_right(bitcast(bits, plain), amount), dtype);
+  };
+  if (plain == dtype) return shifted(x);
+  return select(less(x, 0.0), logical_not(shifted(logical_not(x))), shifted(x));
+}
+
 Value read_where(NodeReader& node) {
   return select(node.input(0), node.input(1), node.input(2));
 }
@@ -163,6 +185,7 @@ constexpr OpRow kOps[] = {
     {"BitwiseOr", 18, 2, 2, read_bitwise_or},
     {"BitwiseXor", 18, 2, 2, read_bitwise_xor},
     {"BitwiseNot", 18, 1, 1, read_bitwise_not},
+    {"BitShift", 11, 2, 2, read_bit_shift},
     {"Where", 9, 3, 3, read_where},
     {"Clip", 7, 1, 3, read_clip},
 };

@@ -19,10 +19,7 @@ Value read_constant(NodeReader& node) {
       return node.unsupported("attribute '%s' is not supported", name);
     }
   }
-  if (node.has_attr("value")) {
-    std::shared_ptr<const ir::Literal> literal = node.tensor_attr("value");
-    return literal == nullptr ? Value() : builder.constant(std::move(literal));
-  }
+  if (node.has_attr("value")) return node.tensor_attr("value");
   if (node.has_attr("value_float")) {
     return builder.scalar(DType::kFloat32, node.float_attr("value_float", 0));
   }
@@ -41,14 +38,12 @@ Value read_constant(NodeReader& node) {
 
 Value read_constant_of_shape(NodeReader& node) {
   const std::optional<Shape> shape = node.bounded_ints(0, "shape");
-  std::shared_ptr<const ir::Literal> fill = node.tensor_attr("value");
-  if (!shape) return {};
-  if (fill != nullptr && fill->type.elements() != 1) {
-    return node.invalid("attribute 'value' must have one element");
-  }
-  const Value one = fill == nullptr ? node.builder().scalar(DType::kFloat32, 0)
-                                    : reshape(node.builder().constant(std::move(fill)), {});
-  return with_target_counts(broadcast_to(one, *shape), node.input(0));
+  const bool is_zero = !node.has_attr("value");
+  const Value fill =
+      is_zero ? node.builder().scalar(DType::kFloat32, 0) : node.tensor_attr("value");
+  if (!shape || !fill) return {};
+  if (fill.elements() != 1) return node.invalid("attribute 'value' must have one element");
+  return with_target_counts(broadcast_to(reshape(fill, {}), *shape), node.input(0));
 }
 
 Value read_identity(NodeReader& node) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Elementwise functions of one operand, and casts.
+// Elementwise functions of one operand.
 #include <cmath>
 #include <limits>
 
@@ -7,6 +7,11 @@
 
 namespace camshaft::onnx {
 namespace {
+
+// In which formulas of several steps are computed.
+DType exact_dtype(DType dtype) {
+  return dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+}
 
 Value read_neg(NodeReader& node) {
   return -node.input(0);
@@ -41,14 +46,14 @@ Value read_atan(NodeReader& node) {
 
 // Of the point (sqrt(1 - x^2), x), the root as a product so that it keeps its digits near 1.
 Value read_asin(NodeReader& node) {
-  const Value x = node.input(0);
-  return atan(x / sqrt((1.0 - x) * (1.0 + x)));
+  const Value x = cast(node.input(0), exact_dtype(node.input(0).dtype()));
+  return cast(atan(x / sqrt((1.0 - x) * (1.0 + x))), node.input(0).dtype());
 }
 
 // Twice the angle of half of it: tan(a / 2)^2 = (1 - cos a) / (1 + cos a).
 Value read_acos(NodeReader& node) {
-  const Value x = node.input(0);
-  return 2.0 * atan(sqrt((1.0 - x) / (1.0 + x)));
+  const Value x = cast(node.input(0), exact_dtype(node.input(0).dtype()));
+  return cast(2.0 * atan(sqrt((1.0 - x) / (1.0 + x))), node.input(0).dtype());
 }
 
 Value read_tanh(NodeReader& node) {
@@ -86,6 +91,47 @@ Value read_sinh(NodeReader& node) {
   return select(less(abs(x), 1.0), 2.0 * t / (1.0 - t * t), select(less(x, 0.0), -size, size));
 }
 
+// log(1 + x). The rounding of 1 + x is made good by the factor, in which it cancels.
+Value log1p(Value x) {
+  const Value sum = 1.0 + x;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Value corrected = log(sum) * (x / (sum - 1.0));
+  return select(logical_or(equal(sum, 1.0), equal(x, infinity)), x, corrected);
+}
+
+// From here on asinh(x) and acosh(x) are log(2x): what they differ in is long lost, and x^2 might
+// overflow.
+constexpr double kLargeRoot = 1e9;
+constexpr double kLog2 = 0.69314718055994530942;
+
+Value read_asinh(NodeReader& node) {
+  const Value x = cast(node.input(0), exact_dtype(node.input(0).dtype()));
+  const Value size = abs(x);
+  const Value is_large = less(splat_like(x, kLargeRoot), size);
+  const Value small = select(is_large, splat_like(x, 0), size);
+  const Value square = small * small;
+  const Value near = log1p(small + square / (1.0 + sqrt(1.0 + square)));
+  const Value value = select(is_large, log(size) + kLog2, near);
+  return cast(select(less(x, 0.0), -value, select(equal(x, 0.0), x, value)), node.input(0).dtype());
+}
+
+Value read_acosh(NodeReader& node) {
+  const Value x = cast(node.input(0), exact_dtype(node.input(0).dtype()));
+  const Value is_large = less(splat_like(x, kLargeRoot), x);
+  const Value above = select(is_large, splat_like(x, 0), x - 1.0);
+  const Value near = log1p(above + sqrt(above * (2.0 + above)));
+  const Value value = select(is_large, log(x) + kLog2, near);
+  const Value nan = splat_like(x, std::numeric_limits<double>::quiet_NaN());
+  return cast(select(less(x, 1.0), nan, value), node.input(0).dtype());
+}
+
+Value read_atanh(NodeReader& node) {
+  const Value x = cast(node.input(0), exact_dtype(node.input(0).dtype()));
+  const Value size = abs(x);
+  const Value value = 0.5 * log1p(2.0 * size / (1.0 - size));
+  return cast(select(less(x, 0.0), -value, select(equal(x, 0.0), x, value)), node.input(0).dtype());
+}
+
 // NaN and zeros are their own sign.
 Value read_sign(NodeReader& node) {
   const Value x = node.input(0);
@@ -105,20 +151,6 @@ Value read_is_inf(NodeReader& node) {
   return node.builder().splat({DType::kBool, x.shape()}, 0);
 }
 
-// `saturate` and `round_mode` concern targets of 8 bits and less, which we lack.
-Value read_cast(NodeReader& node) {
-  node.required_int("to");
-  node.ignore_attr("saturate");
-  node.ignore_attr("round_mode");
-  return cast(node.input(0), node.dtype_attr("to", node.input(0).dtype()));
-}
-
-Value read_cast_like(NodeReader& node) {
-  node.ignore_attr("saturate");
-  node.ignore_attr("round_mode");
-  return cast(node.input(0), node.input(1).dtype());
-}
-
 constexpr OpRow kOps[] = {
     {"Neg", 7, 1, 1, read_neg},
     {"Abs", 7, 1, 1, read_abs},
@@ -134,6 +166,9 @@ constexpr OpRow kOps[] = {
     {"Atan", 7, 1, 1, read_atan},
     {"Sinh", 9, 1, 1, read_sinh},
     {"Cosh", 9, 1, 1, read_cosh},
+    {"Asinh", 9, 1, 1, read_asinh},
+    {"Acosh", 9, 1, 1, read_acosh},
+    {"Atanh", 9, 1, 1, read_atanh},
     {"Tanh", 7, 1, 1, read_tanh},
     {"Erf", 9, 1, 1, read_erf},
     {"Floor", 7, 1, 1, read_floor},
@@ -142,8 +177,6 @@ constexpr OpRow kOps[] = {
     {"Sign", 9, 1, 1, read_sign},
     {"IsNaN", 9, 1, 1, read_is_nan},
     {"IsInf", 10, 1, 1, read_is_inf},
-    {"Cast", 7, 1, 1, read_cast},
-    {"CastLike", 15, 2, 2, read_cast_like},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // one.
 #include <utility>
 
+#include "codegen/onnx/narrow_cast.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
@@ -38,6 +39,22 @@ Value over(NodeReader& node, Value parameter, Value x, int64_t axis, int64_t blo
                       place, shape_text(x.shape()).c_str());
 }
 
+// What a narrow value stands for in arithmetic; any other value is that itself.
+Value numbers_of(Value x) {
+  return x && x.narrow() != Narrow::kNone ? decode_narrow(x, DType::kFloat32) : x;
+}
+
+// Rounded, plus the zero point, saturated to an integer type.
+Value quantize_to_int(Value quotient, Value zero, ElementType target) {
+  Value y = cast(round(quotient), DType::kFloat32);
+  if (zero) y = y + cast(zero, DType::kFloat32);
+  if (target.narrow == Narrow::kNone) return cast(y, target.dtype);
+  const NarrowFormat& format = narrow_format(target.narrow);
+  const double count = 1 << format.bits;
+  const double lowest = format.is_signed ? -count / 2 : 0;
+  return encode_narrow(min(max(y, lowest), lowest + count - 1), target.narrow);
+}
+
 // The quotient is rounded in the dtype of the scale, or `precision`; the sum with the zero point is
 // exact in f32. A cast to an integer saturates.
 Value read_quantize_linear(NodeReader& node) {
@@ -45,32 +62,43 @@ Value read_quantize_linear(NodeReader& node) {
   const Value zero = node.input(2);
   const int64_t axis = node.int_attr("axis", 1);
   const int64_t block = node.int_attr("block_size", 0);
-  node.ignore_attr("saturate");  // concerns targets of 8-bit floats, which we lack
-  const DType target = node.dtype_attr("output_dtype", zero ? zero.dtype() : DType::kUInt8);
-  DType precision = node.input(1).dtype();
+  const bool saturate = node.flag_attr("saturate", true);
+  const ElementType otherwise = zero ? zero.element_type() : ElementType{DType::kUInt8};
+  // 0 stands for "not given".
+  const ElementType target = node.int_attr("output_dtype", 0) != 0
+                                 ? node.element_attr("output_dtype", otherwise)
+                                 : otherwise;
+  const Value scales = numbers_of(node.input(1));
+  DType precision = scales.dtype();
   if (node.int_attr("precision", 0) != 0) precision = node.dtype_attr("precision", precision);
   if (!base::is_float(precision)) precision = DType::kFloat32;
-  if (!base::is_int(target) || base::dtype_size_bytes(target) > 2) {
-    return node.unsupported("quantizes to %s", base::dtype_name(target));
+  if (target.narrow == Narrow::kNone &&
+      (!base::is_int(target.dtype) || base::dtype_size_bytes(target.dtype) > 2)) {
+    return node.unsupported("quantizes to %s", base::dtype_name(target.dtype));
   }
-  const Value scale = over(node, cast(node.input(1), precision), x, axis, block);
-  Value y = cast(round(cast(x, precision) / scale), DType::kFloat32);
-  if (zero) y = y + cast(over(node, zero, x, axis, block), DType::kFloat32);
-  return cast(broadcast_to(y, x.shape()), target);
+  const Value scale = over(node, cast(scales, precision), x, axis, block);
+  const Value quotient = broadcast_to(cast(x, precision) / scale, x.shape());
+  const Value offset = over(node, numbers_of(zero), x, axis, block);
+  const bool is_float = target.narrow != Narrow::kNone && narrow_format(target.narrow).is_float;
+  if (!is_float) return broadcast_to(quantize_to_int(quotient, offset, target), x.shape());
+  Value y = quotient;
+  if (offset) y = cast(y, DType::kFloat32) + cast(offset, DType::kFloat32);
+  return encode_narrow(y, target.narrow, {.saturate = saturate});
 }
 
 // Differences are exact: in f32 for up to 16 bits, else in i32.
 Value read_dequantize_linear(NodeReader& node) {
-  const Value x = node.input(0);
+  const Value x = numbers_of(node.input(0));
+  const Value scales = numbers_of(node.input(1));
   const int64_t axis = node.int_attr("axis", 1);
   const int64_t block = node.int_attr("block_size", 0);
-  DType target = node.input(1).dtype();
+  DType target = scales.dtype();
   if (node.int_attr("output_dtype", 0) != 0) target = node.dtype_attr("output_dtype", target);
   const DType exact = x.dtype() == DType::kInt32 ? DType::kInt32 : DType::kFloat32;
   Value y = cast(x, exact);
-  if (node.input(2)) y = y - cast(over(node, node.input(2), x, axis, block), exact);
+  if (node.input(2)) y = y - cast(over(node, numbers_of(node.input(2)), x, axis, block), exact);
   const DType wide = target == DType::kFloat64 ? target : DType::kFloat32;
-  return cast(cast(y, wide) * cast(over(node, node.input(1), x, axis, block), wide), target);
+  return cast(cast(y, wide) * cast(over(node, scales, x, axis, block), wide), target);
 }
 
 constexpr OpRow kOps[] = {

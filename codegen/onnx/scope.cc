@@ -176,8 +176,12 @@ void Scope::read_subgraph_initializers(const ::onnx::GraphProto& graph) {
     if (literal == nullptr) {
       reading_->problems->push_back({failure.code, path_ + tensor.name(), "", failure.sentence});
     }
-    bind(tensor.name(),
-         literal == nullptr ? Value() : reading_->builder.constant(literal, path_ + tensor.name()));
+    Value value;
+    if (literal != nullptr) {
+      value = reading_->builder.constant(literal, path_ + tensor.name())
+                  .as_narrow(to_element_type(tensor.data_type())->narrow);
+    }
+    bind(tensor.name(), value);
   }
 }
 

@@ -14,42 +14,6 @@ namespace {
 using ir::DType;
 using ::onnx::TensorProto;
 
-// By the number of TensorProto.DataType. The packaged onnx.proto is older than the last of them.
-struct DataType {
-  const char* name;
-  std::optional<DType> dtype;
-};
-constexpr DataType kDataTypes[] = {
-    {"undefined", {}},
-    {"float", DType::kFloat32},
-    {"uint8", DType::kUInt8},
-    {"int8", DType::kInt8},
-    {"uint16", DType::kUInt16},
-    {"int16", DType::kInt16},
-    {"int32", DType::kInt32},
-    {"int64", DType::kInt64},
-    {"string", {}},
-    {"bool", DType::kBool},
-    {"float16", DType::kFloat16},
-    {"double", DType::kFloat64},
-    {"uint32", DType::kUInt32},
-    {"uint64", DType::kUInt64},
-    {"complex64", {}},
-    {"complex128", {}},
-    {"bfloat16", DType::kBFloat16},
-    {"float8e4m3fn", {}},
-    {"float8e4m3fnuz", {}},
-    {"float8e5m2", {}},
-    {"float8e5m2fnuz", {}},
-    {"uint4", {}},
-    {"int4", {}},
-    {"float4e2m1", {}},
-    {"float8e8m0", {}},
-    {"uint2", {}},
-    {"int2", {}},
-};
-constexpr int64_t kDataTypeCount = std::size(kDataTypes);
-
 // The shape of a tensor if its size is one that a file could hold.
 std::optional<ir::TensorType> tensor_type(const TensorProto& tensor, DType dtype) {
   ir::TensorType type{dtype, {tensor.dims().begin(), tensor.dims().end()}};
@@ -118,6 +82,59 @@ void fill_from_typed(const TensorProto& tensor, ir::Literal* literal) {
   }
 }
 
+// Elements of a narrow type, `bits` each, out of a stream that starts at the low bit of each byte.
+void unpack(base::Bytes packed, Narrow type, ir::Literal* literal) {
+  const int bits = narrow_format(type).bits;
+  literal->bytes.resize(static_cast<size_t>(literal->type.size_bytes()));
+  size_t place = 0;
+  for (std::byte& element : literal->bytes) {
+    const size_t first = place / 8;
+    uint32_t window = static_cast<uint8_t>(packed[first]);
+    if (first + 1 < packed.size()) window |= static_cast<uint32_t>(packed[first + 1]) << 8;
+    const auto code = static_cast<uint8_t>(window >> (place % 8));
+    const bool is_float = narrow_format(type).is_float;
+    element = is_float ? std::byte(code & ((1 << bits) - 1))
+                       : std::byte(static_cast<int>(narrow_value(type, code)));
+    place += static_cast<size_t>(bits);
+  }
+}
+
+// The packed bytes are in raw_data, a file, or one by one in int32_data; there, 6-bit floats take
+// an entry each.
+bool fill_narrow(const TensorProto& tensor, Narrow type, ExternalFiles* files, ir::Literal* literal,
+                 Failure* failure) {
+  const bool is_entry_each = !tensor.has_raw_data() && narrow_format(type).bits == 6 &&
+                             tensor.data_location() != TensorProto::EXTERNAL;
+  const int64_t bits = is_entry_each ? 8 : narrow_format(type).bits;
+  const int64_t elements = literal->type.elements();
+  const auto size_bytes = static_cast<uint64_t>((elements * bits + 7) / 8);
+  if (tensor.data_location() == TensorProto::EXTERNAL) {
+    const base::Bytes packed = files->find(tensor, size_bytes, failure);
+    if (failure->code == base::Code::kOk) unpack(packed, type, literal);
+    return failure->code == base::Code::kOk;
+  }
+  std::vector<std::byte> packed;
+  for (const int32_t entry : tensor.int32_data()) packed.push_back(std::byte(entry & 0xff));
+  const base::Bytes given = tensor.has_raw_data()
+                                ? base::as_bytes(std::string_view(tensor.raw_data()))
+                                : base::Bytes(packed);
+  if (given.size() != size_bytes) {
+    *failure = {
+        base::Code::kCorrupt,
+        format_text("%lld elements of %s need %llu bytes, the file has %zu",
+                    static_cast<long long>(elements), data_type_name(tensor.data_type()).c_str(),
+                    static_cast<unsigned long long>(size_bytes), given.size())};
+    return false;
+  }
+  if (is_entry_each) {
+    literal->bytes = std::move(packed);
+    for (std::byte& code : literal->bytes) code &= std::byte{0x3f};
+  } else {
+    unpack(given, type, literal);
+  }
+  return true;
+}
+
 bool fill(const TensorProto& tensor, ExternalFiles* files, ir::Literal* literal, Failure* failure) {
   const int64_t elements = literal->type.elements();
   const auto size_bytes = static_cast<uint64_t>(literal->type.size_bytes());
@@ -150,37 +167,25 @@ bool fill(const TensorProto& tensor, ExternalFiles* files, ir::Literal* literal,
 
 }  // namespace
 
-std::optional<DType> to_dtype(int64_t data_type) {
-  return data_type >= 0 && data_type < kDataTypeCount ? kDataTypes[data_type].dtype : std::nullopt;
-}
-
-int32_t to_data_type(DType dtype) {
-  int32_t number = 0;
-  while (kDataTypes[number].dtype != dtype) ++number;
-  return number;
-}
-
-std::string data_type_name(int64_t data_type) {
-  if (data_type >= 0 && data_type < kDataTypeCount) return kDataTypes[data_type].name;
-  return "type " + std::to_string(data_type);
-}
-
 std::shared_ptr<const ir::Literal> to_literal(const TensorProto& tensor, ExternalFiles* files,
                                               Failure* failure) {
-  const std::optional<DType> dtype = to_dtype(tensor.data_type());
-  if (!dtype) {
+  const std::optional<ElementType> element = to_element_type(tensor.data_type());
+  if (!element) {
     *failure = {base::Code::kUnsupported,
                 "element type " + data_type_name(tensor.data_type()) + " is not supported"};
     return nullptr;
   }
-  const std::optional<ir::TensorType> type = tensor_type(tensor, *dtype);
+  const std::optional<ir::TensorType> type = tensor_type(tensor, element->dtype);
   if (!type || tensor.has_segment()) {
     *failure = {base::Code::kCorrupt, "its dims are negative or too large, or it is a segment"};
     return nullptr;
   }
   auto literal = std::make_shared<ir::Literal>();
   literal->type = *type;
-  if (!fill(tensor, files, literal.get(), failure)) return nullptr;
+  const bool is_filled = element->narrow == Narrow::kNone
+                             ? fill(tensor, files, literal.get(), failure)
+                             : fill_narrow(tensor, element->narrow, files, literal.get(), failure);
+  if (!is_filled) return nullptr;
   return literal;
 }
 

@@ -78,6 +78,13 @@ Value scalar_like(Value x, double value) {
   return x ? x.builder()->scalar(x.dtype(), value) : Value();
 }
 
+Value scalar_int_like(Value x, int64_t value) {
+  if (!x) return {};
+  ir::Literal literal = ir::zero_literal({x.dtype(), {}});
+  ir::set_literal_element_int(literal, 0, value);
+  return x.builder()->constant(std::move(literal));
+}
+
 Value operator+(Value a, Value b) {
   return binary(ir::Op::kAdd, a, b);
 }
@@ -156,6 +163,9 @@ Value less_equal(Value a, Value b) {
 Value logical_and(Value a, Value b) {
   return binary(ir::Op::kAnd, a, b);
 }
+Value logical_and(Value a, int64_t b) {
+  return logical_and(a, scalar_int_like(a, b));
+}
 Value logical_or(Value a, Value b) {
   return binary(ir::Op::kOr, a, b);
 }
@@ -216,6 +226,19 @@ Value cast(Value x, DType to) {
 Value bitcast(Value x, DType to) {
   if (!x || x.dtype() == to) return x;
   return x.builder()->add(ir::Op::kBitcast, {x}, ir::CastAttrs{to});
+}
+
+DType unsigned_of(DType dtype) {
+  switch (base::dtype_size_bytes(dtype)) {
+    case 1:
+      return DType::kUInt8;
+    case 2:
+      return DType::kUInt16;
+    case 4:
+      return DType::kUInt32;
+    default:
+      return DType::kUInt64;
+  }
 }
 
 Value shift_left(Value x, Value amount) {

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "codegen/ir/graph.h"
+#include "codegen/onnx/element_type.h"
 
 namespace camshaft::onnx {
 
-using ir::DType;
 using ir::Shape;
 using ir::TensorType;
 
@@ -31,7 +31,8 @@ class Builder;
 class Value {
  public:
   Value() = default;  // absent
-  Value(Builder* builder, int index) : builder_(builder), index_(index) {}
+  Value(Builder* builder, int index, Narrow narrow = Narrow::kNone)
+      : builder_(builder), index_(index), narrow_(narrow) {}
 
   explicit operator bool() const { return builder_ != nullptr; }
   Builder* builder() const { return builder_; }
@@ -41,6 +42,12 @@ class Value {
   const TensorType& type() const;
   const Shape& shape() const { return type().shape; }
   DType dtype() const { return type().dtype; }
+  // Which narrow type its elements, of the dtype that carries it, are of. Such a value can only be
+  // moved about and converted (narrow_cast.h): any other operation on it tells failure.
+  Narrow narrow() const { return narrow_; }
+  ElementType element_type() const { return {dtype(), narrow_}; }
+  Value carrier() const { return Value(builder_, index_); }
+  Value as_narrow(Narrow narrow) const { return Value(builder_, index_, narrow); }
   int rank() const { return type().rank(); }
   int64_t elements() const { return type().elements(); }
   // Extent of an axis that may count from the end; 1 if there is no such axis.
@@ -57,6 +64,7 @@ class Value {
  private:
   Builder* builder_ = nullptr;
   int index_ = -1;
+  Narrow narrow_ = Narrow::kNone;
 };
 
 // Elementwise. min and max give NaN if either operand is NaN; rem is C's fmod and %.
@@ -89,6 +97,7 @@ Value logical_and(Value a, Value b);  // bitwise on integers, as are the next th
 Value logical_or(Value a, Value b);
 Value logical_xor(Value a, Value b);
 Value logical_not(Value x);
+Value logical_and(Value a, int64_t b);
 Value select(Value condition, Value then, Value otherwise);
 Value abs(Value x);
 Value exp(Value x);
@@ -105,7 +114,9 @@ Value ceil(Value x);
 Value round(Value x);
 Value is_nan(Value x);
 Value cast(Value x, DType to);
-Value bitcast(Value x, DType to);         // of the same size
+Value bitcast(Value x, DType to);  // of the same size
+// The unsigned integer of a dtype's size.
+DType unsigned_of(DType dtype);
 Value shift_left(Value x, Value amount);  // unsigned
 Value shift_left(Value x, double amount);
 Value shift_right(Value x, Value amount);
@@ -114,6 +125,7 @@ Value shift_right(Value x, double amount);
 // A value of x's dtype with x's shape and every element `value`; a scalar of x's dtype.
 Value splat_like(Value x, double value);
 Value scalar_like(Value x, double value);
+Value scalar_int_like(Value x, int64_t value);  // its low bits; x is of an integer dtype
 
 // The shape that both operands of an elementwise operation stretch to, or nothing.
 std::optional<Shape> broadcast_shapes(const Shape& a, const Shape& b);

@@ -80,7 +80,8 @@ def _wrong_of_group(cases, target):
     with tempfile.TemporaryDirectory() as folder:
         path = [os.path.join(folder, name) for name in ("m.onnx", "m.plan", "in.npz", "out.npz")]
         onnx.save(merged.model, path[0])
-        np.savez(path[2], **dict(zip([i.name for i in merged.model.graph.input], merged.inputs)))
+        inputs = [onnx_cases.to_carrier(np.asarray(value)) for value in merged.inputs]
+        np.savez(path[2], **dict(zip([i.name for i in merged.model.graph.input], inputs)))
         for command in (("compile", path[0], "--target", target, "-o", path[1]),
                         ("run", path[1], "--input", path[2], "--output", path[3])):
             done = e2e.camshaft(*command)
@@ -91,7 +92,10 @@ def _wrong_of_group(cases, target):
     for i, case in enumerate(cases):
         for info, expected in zip(case.model.graph.output, case.outputs):
             try:
-                np.testing.assert_allclose(actual["%d_%s" % (i, info.name)], expected,
+                expected = np.asarray(expected)
+                got = onnx_cases.from_carrier(actual["%d_%s" % (i, info.name)], expected.dtype)
+                wide = np.float64 if got.dtype.kind == "V" else got.dtype  # ml_dtypes' own
+                np.testing.assert_allclose(got.astype(wide), expected.astype(wide),
                                            rtol=case.rtol, atol=case.atol)
             except AssertionError as error:
                 sentence = " ".join(str(error).split())[:300]

@@ -94,6 +94,33 @@ TEST_CASE("an empty tensor needs no data") {
   CHECK(values(tensor_of(1, {0, 3})).empty());
 }
 
+TEST_CASE("types of less than a byte are packed, from the low bits up") {
+  TensorProto ints = tensor_of(22, {3});
+  ints.set_raw_data("\x8f\xf7");
+  CHECK(values(ints) == std::vector<double>{-1, -8, 7});
+  TensorProto typed = tensor_of(21, {3});
+  typed.add_int32_data(0x8f);
+  typed.add_int32_data(0x07);
+  CHECK(values(typed) == std::vector<double>{15, 8, 7});
+  TensorProto twos = tensor_of(26, {5});
+  twos.set_raw_data("\xe4\x02");
+  CHECK(values(twos) == std::vector<double>{0, 1, -2, -1, -2});
+  TensorProto sixes = tensor_of(27, {5});  // codes 1, 2, 63, 4, 5
+  sixes.set_raw_data("\x81\xf0\x13\x05");
+  CHECK(values(sixes) == std::vector<double>{1, 2, 63, 4, 5});
+  TensorProto typed_sixes = tensor_of(28, {2});
+  typed_sixes.add_int32_data(63);
+  typed_sixes.add_int32_data(5);
+  CHECK(values(typed_sixes) == std::vector<double>{63, 5});
+  TensorProto eights = tensor_of(17, {2});
+  eights.add_int32_data(0xff);
+  eights.add_int32_data(0x38);
+  CHECK(values(eights) == std::vector<double>{255, 56});
+  ints.set_raw_data("\x8f");
+  CHECK_THAT(failure_of(ints).sentence,
+             Contains("3 elements of int4 need 2 bytes, the file has 1"));
+}
+
 TEST_CASE("sizes that do not fit are corrupt and take no memory") {
   TensorProto raw = tensor_of(1, {3});
   raw.set_raw_data(std::string(8, '\0'));
@@ -107,7 +134,7 @@ TEST_CASE("sizes that do not fit are corrupt and take no memory") {
 
 TEST_CASE("element types that we lack are named") {
   CHECK_THAT(failure_of(tensor_of(8, {1})).sentence, Contains("string"));
-  CHECK_THAT(failure_of(tensor_of(17, {1})).sentence, Contains("float8e4m3fn"));
+  CHECK_THAT(failure_of(tensor_of(14, {1})).sentence, Contains("complex64"));
   CHECK_THAT(failure_of(tensor_of(99, {1})).sentence, Contains("type 99"));
   CHECK(failure_of(tensor_of(-1, {1})).code == base::Code::kUnsupported);
 }
