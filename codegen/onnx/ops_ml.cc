@@ -34,10 +34,7 @@ Value label_list(NodeReader& node, const std::string& prefix) {
   if (const auto floats = node.floats_attr(prefix + "_floats")) {
     return builder.vector(DType::kFloat32, *floats);
   }
-  if (node.has_attr(prefix + "_tensor")) {
-    std::shared_ptr<const ir::Literal> literal = node.tensor_attr(prefix + "_tensor");
-    return literal == nullptr ? Value() : builder.constant(std::move(literal));
-  }
+  if (node.has_attr(prefix + "_tensor")) return node.tensor_attr(prefix + "_tensor");
   return node.unsupported("labels of strings are not supported");
 }
 
@@ -46,8 +43,8 @@ Value default_label(NodeReader& node, DType dtype) {
   const auto given = static_cast<double>(node.int_attr("default_int64", -1));
   const double real = node.float_attr("default_float", -0.0);
   if (node.has_attr("default_tensor")) {
-    std::shared_ptr<const ir::Literal> literal = node.tensor_attr("default_tensor");
-    if (literal != nullptr) return reshape(node.builder().constant(std::move(literal)), {});
+    const Value label = node.tensor_attr("default_tensor");
+    if (label) return reshape(label, {});
   }
   return node.builder().scalar(dtype, base::is_float(dtype) ? real : given);
 }

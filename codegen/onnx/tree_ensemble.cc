@@ -39,12 +39,7 @@ struct Trees {
 };
 
 std::vector<double> doubles_attr(NodeReader& node, const char* name) {
-  const std::shared_ptr<const ir::Literal> literal = node.tensor_attr(name);
-  std::vector<double> values;
-  for (int64_t i = 0; literal != nullptr && i < literal->type.elements(); ++i) {
-    values.push_back(ir::literal_as_double(*literal, i));
-  }
-  return values;
+  return node.tensor_attr(name).known_doubles().value_or(std::vector<double>());
 }
 
 // The places that branches lead to; false if one leads nowhere.
