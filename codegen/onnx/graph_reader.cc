@@ -6,6 +6,7 @@
 
 #include "codegen/onnx/extents.h"
 #include "codegen/onnx/format.h"
+#include "codegen/onnx/sparse_tensor.h"
 #include "codegen/onnx/tensor_proto.h"
 #include "runtime/base/log_ring.h"
 
@@ -51,8 +52,10 @@ void GraphReader::read_initializers(::onnx::GraphProto* source) {
   }
   for (const ::onnx::SparseTensorProto& tensor : source->sparse_initializer()) {
     const std::string& name = tensor.values().name();
-    tell(base::Code::kUnsupported, name, "sparse tensors are not supported");
-    scope_.bind(name, Value());
+    Failure failure;
+    auto literal = to_dense_literal(tensor, reading_.files, &failure);
+    if (literal == nullptr) tell(failure.code, name, failure.sentence);
+    scope_.bind(name, literal == nullptr ? Value() : reading_.builder.constant(literal, name));
   }
 }
 

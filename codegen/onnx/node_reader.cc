@@ -7,6 +7,7 @@
 
 #include "codegen/onnx/format.h"
 #include "codegen/onnx/scope.h"
+#include "codegen/onnx/sparse_tensor.h"
 #include "codegen/onnx/tensor_proto.h"
 
 namespace camshaft::onnx {
@@ -148,6 +149,19 @@ Value NodeReader::tensor_attr(std::string_view name) {
   }
   const Narrow narrow = to_element_type(attribute->t().data_type())->narrow;
   return builder_->constant(std::move(literal)).as_narrow(narrow);
+}
+
+Value NodeReader::sparse_tensor_attr(std::string_view name) {
+  const AttributeProto* attribute = find_typed(name, AttributeProto::SPARSE_TENSOR);
+  if (attribute == nullptr) return {};
+  Failure failure;
+  auto literal = to_dense_literal(attribute->sparse_tensor(), reading_->files, &failure);
+  if (literal == nullptr) {
+    failure.sentence = "attribute '" + std::string(name) + "': " + failure.sentence;
+    failures_.push_back(std::move(failure));
+    return {};
+  }
+  return builder_->constant(std::move(literal));
 }
 
 ElementType NodeReader::element_attr(std::string_view name, ElementType otherwise) {

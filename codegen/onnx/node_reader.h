@@ -64,6 +64,7 @@ class NodeReader {
   std::optional<Shape> ints_attr(std::string_view name);
   std::optional<std::vector<double>> floats_attr(std::string_view name);
   Value tensor_attr(std::string_view name);
+  Value sparse_tensor_attr(std::string_view name);  // made dense
   // A TensorProto.DataType as a dtype; `otherwise` also if it is one that we lack.
   DType dtype_attr(std::string_view name, DType otherwise);
   ElementType element_attr(std::string_view name, ElementType otherwise);

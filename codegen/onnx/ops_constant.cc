@@ -13,13 +13,14 @@ namespace {
 
 Value read_constant(NodeReader& node) {
   Builder& builder = node.builder();
-  for (const char* name : {"sparse_value", "value_string", "value_strings"}) {
+  for (const char* name : {"value_string", "value_strings"}) {
     if (node.has_attr(name)) {
       node.ignore_attr(name);
       return node.unsupported("attribute '%s' is not supported", name);
     }
   }
   if (node.has_attr("value")) return node.tensor_attr("value");
+  if (node.has_attr("sparse_value")) return node.sparse_tensor_attr("sparse_value");
   if (node.has_attr("value_float")) {
     return builder.scalar(DType::kFloat32, node.float_attr("value_float", 0));
   }

@@ -2,10 +2,9 @@
 // Reads an ONNX model into a graph.
 //
 // Every operator decomposes into the graph's few (see op_table.h). Shapes that the model computes
-// are computed here, since all input shapes are known. Supported: opset 7 and later of the default
-// domain, operators that onnxruntime's optimizer makes (com.microsoft), IR version 3 and later,
-// data in the file or beside it. Not yet: functions, subgraphs, sparse tensors, and types that
-// ir/graph.h lacks; never: other domains, training, sequences, maps, strings.
+// are computed here, since all input shapes are known; an extent that depends on data becomes a
+// bound and a count (extents.h). Branches, loops and the model's own functions become part of the
+// one graph (scope.h). Never read: training, sequences, maps, options, strings, images.
 #pragma once
 
 #include <map>
