@@ -3,6 +3,9 @@
 
 #include <cctype>
 #include <cstdlib>
+#include <map>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "codegen/render/process.h"
@@ -17,6 +20,25 @@ struct Tool {
   std::vector<std::string> names;
   const char* package;
 };
+
+base::Result<std::string> ask_version(const std::string& path) {
+  CAMSHAFT_TRY_ASSIGN(const ProcessResult shown, run_process({path, "--version"}, "/"));
+  // "Debian clang version 19.1.7 (3~deb12u1)", "Debian LLD 19.1.7 (compatible with GNU linkers)"
+  for (const char* key : {"clang version ", "LLD "}) {
+    const size_t found = shown.output.find(key);
+    if (shown.exit_code != 0 || found == std::string::npos) continue;
+    const size_t begin = found + std::string(key).size();
+    size_t end = begin;
+    while (
+        end < shown.output.size() &&
+        (std::isdigit(static_cast<unsigned char>(shown.output[end])) || shown.output[end] == '.')) {
+      ++end;
+    }
+    if (end > begin) return shown.output.substr(begin, end - begin);
+  }
+  return base::fail(base::Code::kUnsupported, "render.toolchain",
+                    "%s --version names neither clang nor lld", path.c_str());
+}
 
 base::Result<std::string> find_tool(const Tool& tool) {
   const char* chosen = std::getenv(tool.variable);
@@ -51,22 +73,13 @@ base::Result<std::string> find_linker() {
 }
 
 base::Result<std::string> program_version(const std::string& path) {
-  CAMSHAFT_TRY_ASSIGN(const ProcessResult shown, run_process({path, "--version"}, "/"));
-  // "Debian clang version 19.1.7 (3~deb12u1)", "Debian LLD 19.1.7 (compatible with GNU linkers)"
-  for (const char* key : {"clang version ", "LLD "}) {
-    const size_t found = shown.output.find(key);
-    if (shown.exit_code != 0 || found == std::string::npos) continue;
-    const size_t begin = found + std::string(key).size();
-    size_t end = begin;
-    while (
-        end < shown.output.size() &&
-        (std::isdigit(static_cast<unsigned char>(shown.output[end])) || shown.output[end] == '.')) {
-      ++end;
-    }
-    if (end > begin) return shown.output.substr(begin, end - begin);
-  }
-  return base::fail(base::Code::kUnsupported, "render.toolchain",
-                    "%s --version names neither clang nor lld", path.c_str());
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = known.find(path);
+  if (found != known.end()) return found->second;
+  CAMSHAFT_TRY_ASSIGN(std::string version, ask_version(path));
+  return known[path] = std::move(version);
 }
 
 }  // namespace camshaft::render
