@@ -106,8 +106,11 @@ ExprId Evaluator::evaluate_unary(const ir::Node& node, ExprId a) {
       const ExprId e = kernel_.unary(KOp::kExp, kernel_.unary(KOp::kNeg, a));
       return kernel_.binary(KOp::kDiv, one, kernel_.add(one, e));
     }
-    case Op::kNot:
-      return kernel_.binary(KOp::kXor, a, kernel_.splat(type.dtype == DType::kBool ? 1 : -1, type));
+    case Op::kNot: {
+      const ExprId one = kernel_.splat(1, type);
+      if (type.dtype == DType::kBool) return kernel_.binary(KOp::kXor, a, one);
+      return kernel_.sub(kernel_.sub(kernel_.splat(0, type), one), a);  // all bits set, less a
+    }
     case Op::kIsNan:
       return kernel_.binary(KOp::kXor, kernel_.binary(KOp::kEq, a, a),
                             kernel_.splat(1, {DType::kBool, type.lanes}));
