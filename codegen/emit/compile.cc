@@ -60,24 +60,18 @@ base::Status check_name(const char* kind, const std::string& name) {
                     plan_text(name).c_str());
 }
 
-base::Status check_type(const char* kind, const std::string& name, const ir::TensorType& type) {
-  if (type.shape.size() > plan::kMaxRank) {
-    return base::fail(base::Code::kUnsupported, "compile.rank",
-                      "%s '%s' has %zu dimensions; at most %d are supported", kind, name.c_str(),
-                      type.shape.size(), plan::kMaxRank);
-  }
-  if (type.elements() > 0) return base::ok();
-  return base::fail(base::Code::kInvalidArgument, "compile.empty_tensor",
-                    "%s '%s' has shape %s, which holds no elements; give a shape without zeros "
-                    "(--shape)",
-                    kind, name.c_str(), ir::to_string(type).c_str());
+base::Status check_rank(const char* kind, const std::string& name, const ir::TensorType& type) {
+  if (type.shape.size() <= plan::kMaxRank) return base::ok();
+  return base::fail(base::Code::kUnsupported, "compile.rank",
+                    "%s '%s' has %zu dimensions; at most %d are supported", kind, name.c_str(),
+                    type.shape.size(), plan::kMaxRank);
 }
 
 // What the plan format can't hold, in the user's words rather than the writer's.
 base::Status check_tensors(const ir::Graph& graph) {
   const auto check = [&](const char* kind, const std::string& name, ir::NodeId node) {
     CAMSHAFT_TRY(check_name(kind, name));
-    return check_type(kind, name, graph.node(node).type);
+    return check_rank(kind, name, graph.node(node).type);
   };
   for (const ir::GraphInput& input : graph.inputs) {
     CAMSHAFT_TRY(check("input", input.name, input.node));

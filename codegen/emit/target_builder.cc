@@ -174,6 +174,11 @@ plan::ArgInfo TargetBuilder::argument(const lower::Argument& parameter) {
   const schedule::BufferInfo& buffer = schedule_.buffer(parameter.value);
   info.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
   info.size_bytes = static_cast<uint64_t>(buffer.size_bytes);
+  if (info.size_bytes == 0) {  // never touched: any place will do
+    info.space = plan::Space::kWeights;
+    info.offset_bytes = weights_.add(std::vector<std::byte>(plan::kBufferAlignment));
+    return info;
+  }
   switch (buffer.kind) {
     case BufferKind::kInput:
       info.space = plan::Space::kInput;
@@ -231,11 +236,13 @@ uint32_t TargetBuilder::add_shared_section(plan::PlanContents& contents, plan::S
 }
 
 base::Status TargetBuilder::add_sections(plan::PlanContents& contents) {
-  CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> binary,
-                      render::compile_shared_object(kernels_, target_));
-  binary_bytes_ = static_cast<int64_t>(binary.size());
+  if (!kernels_.empty()) {
+    CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> binary,
+                        render::compile_shared_object(kernels_, target_));
+    binary_bytes_ = static_cast<int64_t>(binary.size());
+    info_.binary_section = contents.add_section(plan::SectionKind::kBinary, std::move(binary));
+  }
   weight_bytes_ = weights_.size_bytes();
-  info_.binary_section = contents.add_section(plan::SectionKind::kBinary, std::move(binary));
   if (weight_bytes_ > 0) {
     info_.weights_section =
         add_shared_section(contents, plan::SectionKind::kWeights, weights_.take());

@@ -12,8 +12,7 @@ namespace camshaft::schedule {
 namespace {
 
 int64_t aligned_size(int64_t bytes) {
-  const int64_t at_least = std::max<int64_t>(bytes, 1);
-  return (at_least + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
 bool lives_with(const BufferInfo& a, const BufferInfo& b) {

@@ -49,7 +49,7 @@ struct OutputSlice {
 };
 
 // An input or output. Dense row-major in memory; size is the product of `shape` times the dtype's.
-// Extents are at least 1.
+// An extent may be 0: such a tensor has no elements.
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kFloat32;

@@ -25,14 +25,16 @@ bool is_printable(std::string_view text) {
 // Elements of a shape, or nothing if it is not one of a tensor that a plan may hold.
 std::optional<uint64_t> count_elements(const std::vector<int64_t>& shape) {
   if (shape.size() > kMaxRank) return std::nullopt;
-  uint64_t count = 1;
+  uint64_t count = 1;  // of the extents but 0, so that no order of multiplying overflows
+  bool is_empty = false;
   for (const int64_t extent : shape) {
-    if (extent < 1) return std::nullopt;
-    const std::optional<uint64_t> product = checked_mul(count, static_cast<uint64_t>(extent));
+    if (extent < 0) return std::nullopt;
+    is_empty = is_empty || extent == 0;
+    const auto product = checked_mul(count, static_cast<uint64_t>(std::max<int64_t>(extent, 1)));
     if (!product || *product > kMaxBufferBytes) return std::nullopt;
     count = *product;
   }
-  return count;
+  return is_empty ? 0 : count;
 }
 
 // The size of a golden section of these tensors.

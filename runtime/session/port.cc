@@ -11,6 +11,8 @@ namespace {
 using base::Code;
 using base::Status;
 
+constexpr uint64_t kLeastBytes = 1;  // an empty tensor, too, needs a buffer to bind
+
 // "f32 [1,3,224,224]", cut where it is long.
 class TensorText {
  public:
@@ -43,8 +45,9 @@ base::Result<Port> make_port(hal::Device& device, const plan::TensorInfo& info, 
   port.info = &info;
   port.size_bytes = info.size_bytes();
   port.is_output = is_output;
-  CAMSHAFT_TRY_ASSIGN(
-      port.own, OwnedBuffer::allocate(device, port.size_bytes, hal::MemoryKind::kHostVisible));
+  CAMSHAFT_TRY_ASSIGN(port.own,
+                      OwnedBuffer::allocate(device, std::max(port.size_bytes, kLeastBytes),
+                                            hal::MemoryKind::kHostVisible));
   return port;
 }
 

@@ -192,7 +192,7 @@ Status Session::set_input(uint32_t index, const TensorView& tensor) noexcept {
   CAMSHAFT_TRY_ASSIGN(const Port* port, find_port(inputs_, index));
   CAMSHAFT_TRY(check_tensor(*port, tensor.dtype, tensor.shape, tensor.data.size()));
   CAMSHAFT_TRY_ASSIGN(const std::span<std::byte> bytes, input_span(index));
-  std::memcpy(bytes.data(), tensor.data.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), tensor.data.data(), bytes.size());
   return base::ok();
 }
 
@@ -205,7 +205,7 @@ Result<std::span<std::byte>> Session::input_span(uint32_t index) noexcept {
         port->info->name.c_str());
   }
   CAMSHAFT_TRY(check_idle());
-  return port->own.bytes();
+  return port->own.bytes().first(port->size_bytes);
 }
 
 Result<hal::Buffer> Session::import_memory(const hal::ForeignMemory& memory) {
