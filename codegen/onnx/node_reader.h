@@ -39,6 +39,7 @@ class NodeReader {
   NodeReader(const ::onnx::NodeProto& node, std::string label, int opset, std::vector<Value> inputs,
              Reading* reading, SubgraphReader* subgraphs);
 
+  const std::string& op() const { return node_.op_type(); }
   int opset() const { return opset_; }
   const std::string& label() const { return label_; }
   Builder& builder() const { return *builder_; }
@@ -47,6 +48,8 @@ class NodeReader {
   int input_count() const { return static_cast<int>(inputs_.size()); }
   Value input(int i) const;
   const std::vector<Value>& inputs() const { return inputs_; }
+  // For what reads a node before its function does; the input must be there.
+  void set_input(int i, Value value) { inputs_.at(static_cast<size_t>(i)) = value; }
   // The data of an input that must be known when compiling; `what` names it in the sentence.
   std::optional<Shape> known_ints(int i, const char* what);
   std::optional<std::vector<double>> known_doubles(int i, const char* what);

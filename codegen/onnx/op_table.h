@@ -14,7 +14,8 @@ namespace camshaft::onnx {
 
 // The opsets of the default domain. The functions know all changes up to the newest; a model of a
 // later one is read as of that, with a notice.
-inline constexpr int kOldestOpset = 7;
+inline constexpr int kOldestOpset = 1;
+inline constexpr int kOldestFunctionOpset = 7;  // before that: older_forms.h
 inline constexpr int kNewestOpset = 28;
 
 // Adds what a node means to the graph and returns its first output; further ones go through
@@ -30,7 +31,7 @@ inline constexpr const char* kMl = "ai.onnx.ml";
 
 struct OpRow {
   const char* name;
-  int since;       // the first opset of the default domain that has it, or kOldestOpset
+  int since;       // the first opset of the default domain that has it, from 7 on
   int min_inputs;  // the first so many must be given
   int max_inputs;
   OpFunction function;
@@ -52,8 +53,6 @@ OpFamily matrix_ops();
 OpFamily reduce_ops();
 OpFamily normalization_ops();
 OpFamily quantization_ops();
-OpFamily qlinear_ops();
-OpFamily microsoft_quantization_ops();
 OpFamily attention_ops();
 OpFamily transformer_ops();
 OpFamily microsoft_attention_ops();

@@ -54,11 +54,9 @@ int check_versions(const ::onnx::ModelProto& model, std::vector<Problem>* proble
                     static_cast<long long>(kOldestIrVersion))));
   }
   if (opset < kOldestOpset) {
-    problems->push_back(of_file(
-        opset <= 0 ? base::Code::kCorrupt : base::Code::kUnsupported,
-        format_text("opset %lld of the default domain is not supported: convert the model to opset "
-                    "%d or later",
-                    static_cast<long long>(opset), kOldestOpset)));
+    problems->push_back(
+        of_file(base::Code::kCorrupt, format_text("opset %lld of the default domain does not exist",
+                                                  static_cast<long long>(opset))));
     return 0;
   }
   if (opset > kNewestOpset) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/onnx/scope.h"
 
+#include <algorithm>
+
 #include "codegen/onnx/format.h"
 #include "codegen/onnx/functions.h"
+#include "codegen/onnx/older_forms.h"
 #include "codegen/onnx/op_table.h"
 #include "codegen/onnx/tensor_proto.h"
 
@@ -49,6 +52,22 @@ void Scope::read_nodes(const Nodes& nodes) {
   for (const ::onnx::NodeProto* node : order_nodes(nodes, reading_->problems)) read_node(*node);
 }
 
+// Whether an operator of the default domain is there, and can be read, in the model's opset.
+bool Scope::check_opset(const ::onnx::NodeProto& node, int since) {
+  const int first = first_readable_opset(node.op_type());
+  if (since > std::max(opset_, kOldestFunctionOpset)) {
+    tell(base::Code::kCorrupt, node,
+         format_text("this operator exists from opset %d on; the model says %d", since, opset_));
+  } else if (first > opset_) {
+    tell(base::Code::kUnsupported, node,
+         format_text("what this operator was before opset %d is not supported: convert the model",
+                     first));
+  } else {
+    return true;
+  }
+  return false;
+}
+
 // Whether the operator is one that can be read; what does not depend on its inputs.
 bool Scope::check_node(const ::onnx::NodeProto& node) {
   const OpRow* row = find_op(node.domain(), node.op_type());
@@ -56,12 +75,7 @@ bool Scope::check_node(const ::onnx::NodeProto& node) {
     tell(base::Code::kUnsupported, node, unknown_operator(node.domain()));
     return false;
   }
-  if (row->domain[0] == '\0' && row->since > opset_) {
-    tell(base::Code::kCorrupt, node,
-         format_text("this operator exists from opset %d on; the model says %d", row->since,
-                     opset_));
-    return false;
-  }
+  if (row->domain[0] == '\0' && !check_opset(node, row->since)) return false;
   if (node.input_size() > row->max_inputs || node.output_size() < 1) {
     tell(base::Code::kCorrupt, node,
          format_text("has %d inputs and %d outputs", node.input_size(), node.output_size()));
@@ -125,6 +139,7 @@ void Scope::read_node(const ::onnx::NodeProto& node) {
   if (!check_inputs(node) || !is_known) return bind_outputs(node, {});
   reading_->builder.set_node_name(label_of(node));
   NodeReader reader(node, label_of(node), opset_, inputs_of(node), reading_, this);
+  if (opset_ < kOldestFunctionOpset) adapt_older_form(reader);
   reader.set_output(0, find_op(node.domain(), node.op_type())->function(reader));
   std::vector<Failure> failures = reader.finish();
   for (Failure& failure : failures) tell(failure.code, node, std::move(failure.sentence));

@@ -70,6 +70,7 @@ class Scope : public SubgraphReader {
   void call_function(const ::onnx::NodeProto& node, const ::onnx::FunctionProto& function);
   void read_subgraph_initializers(const ::onnx::GraphProto& graph);
   void bind_outputs(const ::onnx::NodeProto& node, const std::vector<Value>& values);
+  bool check_opset(const ::onnx::NodeProto& node, int since);
   bool check_node(const ::onnx::NodeProto& node);
   bool check_inputs(const ::onnx::NodeProto& node);
   std::vector<Value> inputs_of(const ::onnx::NodeProto& node) const;

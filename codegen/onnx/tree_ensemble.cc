@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "codegen/ir/literal.h"
 
 namespace camshaft::onnx {
 namespace {
