@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""ONNX backend test cases: taken from the `onnx` package, written as folders, run on the oracle.
+"""ONNX test cases: written as folders, run on the oracle and on targets, and compared.
 
 A case is a model with inputs and the outputs that they should give. Camshaft compiles for known
 shapes, so an input that decides a shape must be part of the model: bake() makes it an initializer.
+Where cases come from: onnx_sources.py.
 """
 
 import os
 import subprocess
-import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,10 @@ KNOWN_INPUTS.update({"Reduce" + kind: (1,) for kind in (
     "L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")})
 
 
+# Two units in the last place of the narrow types, whose values are rounded where they are stored.
+TWO_UNITS = {"bfloat16": 2**-6, "float16": 2**-9}
+
+
 @dataclass
 class Case:
     """One test: arrays by position, as the model lists its inputs and outputs."""
@@ -39,16 +43,20 @@ class Case:
 
 @dataclass
 class Result:
-    """What became of a case: passed, failed, or the problems that the reader named."""
+    """What became of a case on one implementation: passed, failed, or unsupported, and the problems
+    that it named."""
 
     case: Case
     status: str = "failed"
     problems: list = field(default_factory=list)
+    on: str = "oracle"
 
 
 def is_tensor(value):
-    """Whether a test value is a tensor, and not a sequence or an optional."""
-    return isinstance(value, (np.ndarray, np.generic, onnx.TensorProto))
+    """Whether a test value is a tensor of numbers: no text, sequence or optional."""
+    if isinstance(value, onnx.TensorProto):
+        return value.data_type != onnx.TensorProto.STRING
+    return isinstance(value, (np.ndarray, np.generic)) and np.asarray(value).dtype.kind not in "OUS"
 
 
 def to_array(value):
@@ -56,19 +64,6 @@ def to_array(value):
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
     return np.asarray(value)
-
-
-def node_cases():
-    """The operator tests inside the onnx package that concern the default domain."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.case.node import collect_testcases
-        collected = collect_testcases(None)
-    for case in collected:
-        if any(o.domain not in ("", "ai.onnx", "ai.onnx.ml") for o in case.model.opset_import):
-            continue
-        inputs, outputs = case.data_sets[0]
-        yield Case(case.name, case.model, list(inputs), list(outputs), case.rtol, case.atol)
 
 
 def make_case(name, op_type, inputs, opset=13, outputs=1, domain="", **attributes):
@@ -94,25 +89,39 @@ def known_names(model):
             if i < len(node.input)}
 
 
+def declared_inputs(model, count):
+    """What a model declares of each of `count` inputs. Old models list their weights among the
+    inputs; a case may leave those out."""
+    infos = list(model.graph.input)
+    if len(infos) == count:
+        return infos
+    weights = {initializer.name for initializer in model.graph.initializer}
+    return [info for info in infos if info.name not in weights]
+
+
+def input_infos(case):
+    """What the model declares of each of the case's inputs."""
+    return declared_inputs(case.model, len(case.inputs))
+
+
 def integer_names(case):
     """The graph inputs that look like shapes: integers of at most one axis, and scalars."""
-    return {i.name for i, value in zip(case.model.graph.input, case.inputs)
+    return {info.name for info, value in zip(input_infos(case), case.inputs)
             if is_tensor(value) and to_array(value).ndim <= 1 and
             (to_array(value).dtype.kind in "iu" or to_array(value).ndim == 0)}
 
 
 def bake(case, names):
     """A copy of a case with some of its inputs made initializers."""
+    baked = {info.name: value for info, value in zip(input_infos(case), case.inputs)
+             if info.name in names and is_tensor(value)}
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     del model.graph.input[:]
-    inputs = []
-    for info, value in zip(case.model.graph.input, case.inputs):
-        if info.name in names and is_tensor(value):
-            model.graph.initializer.append(to_proto(value, info.name))
-        else:
-            model.graph.input.append(info)
-            inputs.append(value)
+    model.graph.input.extend(i for i in case.model.graph.input if i.name not in baked)
+    model.graph.initializer.extend(to_proto(value, name) for name, value in baked.items())
+    inputs = [value for info, value in zip(input_infos(case), case.inputs)
+              if info.name not in baked]
     return Case(case.name, model, inputs, case.outputs, case.rtol, case.atol)
 
 
@@ -127,31 +136,30 @@ def to_proto(value, name):
 
 
 def write_case(case, folder):
-    """Writes a case in the layout of the ONNX backend tests; False if it isn't all tensors."""
-    if not all(is_tensor(value) for value in case.inputs + case.outputs):
-        return False
+    """Writes a case in the layout of the ONNX backend tests. Inputs that are no tensors are left
+    out: the model must be refused because of them."""
     data = os.path.join(folder, case.name, "test_data_set_0")
     os.makedirs(data)
     onnx.save(case.model, os.path.join(folder, case.name, "model.onnx"))
-    for i, (info, value) in enumerate(zip(case.model.graph.input, case.inputs)):
+    tensors = [(info, value) for info, value in zip(input_infos(case), case.inputs)
+               if is_tensor(value)]
+    for i, (info, value) in enumerate(tensors):
         with open(os.path.join(data, "input_%d.pb" % i), "wb") as f:
             f.write(to_proto(value, info.name).SerializeToString())
-    return True
 
 
-def oracle_program():
-    """The path of the oracle, built beside the other programs."""
-    return os.path.join(os.environ.get("CAMSHAFT_BUILD", "build"), "tools/reference/oracle")
-
-
-def run_oracle(folder, *flags):
-    """Runs all cases of a folder in one process: {name: (status, sentence)}."""
-    done = subprocess.run([oracle_program(), *flags, folder], stdout=subprocess.PIPE, check=False)
+def run_folder(folder, *flags, on=("oracle",)):
+    """Runs all cases of a folder: {(name, implementation): (status, sentence)}."""
+    program = os.path.join(os.environ.get("CAMSHAFT_BUILD", "build"), "tools/reference/conformance")
+    done = subprocess.run([program, "--on", ",".join(on), *flags, folder], stdout=subprocess.PIPE,
+                          check=False)
     lines = done.stdout.decode(errors="replace").splitlines()
-    results = {name: (status, text) for name, status, text in (l.split("\t", 2) for l in lines)}
-    if done.returncode < 0 or len(results) != len(os.listdir(folder)):
-        raise AssertionError("the oracle ended with %d after %d of %d cases" % (
-            done.returncode, len(results), len(os.listdir(folder))))
+    results = {(name, where): (status, text)
+               for name, where, status, text in (line.split("\t", 3) for line in lines)}
+    expected = {(name, where) for name in os.listdir(folder) for where in on}
+    if done.returncode not in (0, 1) or set(results) != expected:
+        raise AssertionError("%s ended with %d after %d of %d results" % (
+            program, done.returncode, len(results), len(expected)))
     return results
 
 
@@ -181,12 +189,14 @@ def from_carrier(array, dtype):
     return array.view(dtype) if is_code(dtype) or array.dtype.kind == "V" else array.astype(dtype)
 
 
-def difference(case, folder):
-    """What is wrong with the outputs that the oracle wrote, or ''."""
+def difference(case, folder, on="oracle"):
+    """What is wrong with the outputs that an implementation wrote, or ''."""
     for i, expected in enumerate(case.outputs):
-        path = os.path.join(folder, case.name, "test_data_set_0", "actual_%d.pb" % i)
+        path = os.path.join(folder, case.name, "test_data_set_0", "%s_%d.pb" % (on, i))
         with open(path, "rb") as f:
             actual = numpy_helper.to_array(onnx.TensorProto.FromString(f.read()))
+        if not is_tensor(expected):
+            return "output %d is a tensor, which it should not be" % i
         expected = to_array(expected)
         wanted = carrier_of(expected.dtype)
         if actual.dtype != wanted or actual.shape != expected.shape:
@@ -194,9 +204,9 @@ def difference(case, folder):
                                                    wanted, list(expected.shape))
         is_narrow = wanted != expected.dtype
         actual = from_carrier(actual, expected.dtype)
-        # numpy can't compare bfloat16; the package's own runner, too, allows it two units.
+        # numpy can't compare bfloat16. The package's own runner, too, allows it two units.
         wide = np.float64 if expected.dtype.kind not in "iub" else expected.dtype
-        rtol = max(case.rtol, 2**-6) if expected.dtype.name == "bfloat16" else case.rtol
+        rtol = max(case.rtol, TWO_UNITS.get(expected.dtype.name, 0))
         rtol, atol = (0, 0) if is_narrow else (rtol, case.atol)
         try:
             np.testing.assert_allclose(actual.astype(wide), expected.astype(wide), rtol=rtol,
@@ -206,31 +216,33 @@ def difference(case, folder):
     return ""
 
 
-def run_cases(cases, folder):
-    """Runs cases on the oracle; where it must know more, once more with more inputs baked."""
-    results, again = [], []
-    for attempt, attempt_cases in enumerate((list(cases), again)):
-        here = os.path.join(folder, str(attempt))
+def judge(case, on, status, text, folder):
+    """The result of a case that ran with this status."""
+    problems = text.split(" | ") if text else []
+    if status == "unsupported":
+        return Result(case, status, problems, on)
+    if status != "ok":
+        return Result(case, "failed", problems or [status], on)
+    problem = difference(case, folder, on)
+    return Result(case, "failed" if problem else "passed", [problem] if problem else [], on)
+
+
+def run_cases(cases, folder, on=("oracle",), jobs=1):
+    """Runs cases; where Camshaft must know more when compiling, once more with more inputs baked."""
+    results, pending = [], [bake(case, known_names(case.model)) for case in cases]
+    for attempt in ("0", "1"):
+        here = os.path.join(folder, attempt)
         os.makedirs(here)
-        written = []
-        for case in attempt_cases:
-            case = case if attempt else bake(case, known_names(case.model))
-            if write_case(case, here):
-                written.append(case)
-            else:
-                results.append(Result(case, "unsupported", ["sequences and optionals are refused"]))
-        ran = run_oracle(here) if written else {}
-        for case in written:
-            status, text = ran[case.name]
-            if attempt == 0 and "must be known when compiling" in text and integer_names(case):
+        for case in pending:
+            write_case(case, here)
+        ran = run_folder(here, "--jobs", str(jobs), on=on) if pending else {}
+        again = []
+        for case in pending:
+            texts = [ran[case.name, where][1] for where in on]
+            if (attempt == "0" and integer_names(case) and
+                    all("must be known when compiling" in text for text in texts)):
                 again.append(bake(case, integer_names(case)))
                 continue
-            problems = text.split(" | ") if text else []
-            if status == "ok":
-                problem = difference(case, here)
-                problems = [problem] if problem else []
-                status = "failed" if problem else "passed"
-            elif status != "unsupported":
-                status = "failed"
-            results.append(Result(case, status, problems))
+            results += [judge(case, where, *ran[case.name, where], here) for where in on]
+        pending = again
     return results
