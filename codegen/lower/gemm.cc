@@ -23,6 +23,9 @@ using ir::Op;
 // For a right side that is not constant; the accumulators take the rest.
 constexpr int64_t kPanelBytes = render::kMaxLocalBytes - (16 << 10);
 constexpr int64_t kStripRows = 96;
+constexpr int64_t kLineFloats = 16;  // of a cache line
+constexpr int64_t kPrefetchFloats = 64
+                                    << 10;  // fewer packed numbers come fast enough by themselves
 
 // The literal of a constant [K, N] right side that all batches share: through Broadcasts over batch
 // axes and Reshapes that add unit axes. Null if it is anything else.
@@ -243,34 +246,66 @@ class Emitter {
   std::vector<Stmt> tiles(ExprId set, int64_t vectors, ExprId first, int64_t rows) {
     std::vector<Stmt> body;
     int64_t done = 0;
+    int64_t number = 0;
     for (const TileRun& run : split_evenly(rows, knobs_.pixels)) {
       const ExprId begin = kernel_.add(first, done);
       append(body, loop(kernel_, "tile", run.count, LoopKind::kSerial, [&](ExprId at) {
-               return tile(set, vectors, kernel_.add(begin, kernel_.mul(at, run.rows)), run.rows);
+               const Ahead ahead{set, vectors, kernel_.add(at, number), rows};
+               return tile(ahead, kernel_.add(begin, kernel_.mul(at, run.rows)), run.rows);
              }));
       done += run.count * run.rows;
+      number += run.count;
     }
     return body;
   }
 
-  std::vector<Stmt> tile(ExprId set, int64_t vectors, ExprId first, int64_t rows) {
-    TileAccumulators acc(kernel_, acc_, rows, vectors, product_.lanes);
+  // A tile's place in the work on one set of columns.
+  struct Ahead {
+    ExprId set;
+    int64_t vectors;
+    ExprId number;  // of the tile in its strip
+    int64_t rows;   // of the strip
+  };
+
+  std::vector<Stmt> tile(const Ahead& ahead, ExprId first, int64_t rows) {
+    TileAccumulators acc(kernel_, acc_, rows, ahead.vectors, product_.lanes);
     std::vector<Stmt> body = acc.clear();
     const int64_t unroll = knobs_.unroll;
     const int64_t full = product_.inner / unroll;
     append(body, loop(kernel_, "k", full, LoopKind::kSerial, [&](ExprId step) {
-             std::vector<Stmt> inside;
+             std::vector<Stmt> inside = prefetch_next_set(ahead, step, full);
              for (int64_t u = 0; u < unroll; ++u) {
                append(inside,
-                      step_body(acc, set, first, kernel_.add(kernel_.mul(step, unroll), u)));
+                      step_body(acc, ahead.set, first, kernel_.add(kernel_.mul(step, unroll), u)));
              }
              return inside;
            }));
     append(body,
            loop(kernel_, "k", product_.inner - full * unroll, LoopKind::kSerial, [&](ExprId k) {
-             return step_body(acc, set, first, kernel_.add(k, full * unroll));
+             return step_body(acc, ahead.set, first, kernel_.add(k, full * unroll));
            }));
-    append(body, store(acc, set, first));
+    append(body, store(acc, ahead.set, first));
+    return body;
+  }
+
+  // Packed columns that don't stay in the caches are fetched one set ahead: evenly, some lines for
+  // each step. (The single row of a matrix-vector product streams them, as the hardware expects.)
+  std::vector<Stmt> prefetch_next_set(const Ahead& ahead, ExprId step, int64_t steps_of_tile) {
+    const int64_t all = product_.inner * product_.vectors * product_.lanes;
+    if (product_.shared == nullptr || product_.rows == 1 || all < kPrefetchFloats) return {};
+    const int64_t tiles = (ahead.rows + knobs_.pixels - 1) / knobs_.pixels;
+    const int64_t steps = tiles * steps_of_tile;
+    const int64_t set = product_.inner * ahead.vectors * product_.lanes;
+    const int64_t lines = (set / kLineFloats + steps - 1) / steps;
+    const ExprId base = kernel_.mul(ahead.set, product_.inner * knobs_.vectors * product_.lanes);
+    const ExprId number = kernel_.add(kernel_.mul(ahead.number, steps_of_tile), step);
+    std::vector<Stmt> body;
+    for (int64_t line = 0; line < lines; ++line) {
+      const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(number, lines), line), kLineFloats);
+      const ExprId index = kernel_.add(kernel_.add(base, set), at);
+      body.push_back(
+          ir::make_prefetch(panel_, kernel_.binary(KOp::kMin, index, kernel_.int_const(all - 1))));
+    }
     return body;
   }
 

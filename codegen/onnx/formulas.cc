@@ -5,12 +5,28 @@
 #include <limits>
 #include <numeric>
 
+#include "codegen/onnx/builder.h"
+
 namespace camshaft::onnx {
 
 std::vector<int> axis_range(int begin, int end) {
   std::vector<int> axes(static_cast<size_t>(std::max(end - begin, 0)));
   std::iota(axes.begin(), axes.end(), begin);
   return axes;
+}
+
+Value matrix_product(Value a, Value b) {
+  if (!a || !b) return {};
+  if (a.rank() == 0 || b.rank() == 0) return a.builder()->fail("can't multiply scalars");
+  const bool row = a.rank() == 1;
+  const bool column = b.rank() == 1;
+  if (row) a = insert_axis(a, 0);
+  if (column) b = insert_axis(b, 1);
+  const Value y = matmul(a, b);
+  std::vector<int> gone;
+  if (row) gone.push_back(y.rank() - 2);
+  if (column) gone.push_back(y.rank() - 1);
+  return drop_axes(y, gone);
 }
 
 Value softmax(Value x, const std::vector<int>& axes) {

@@ -11,6 +11,10 @@ namespace camshaft::onnx {
 // Axes [begin, end).
 std::vector<int> axis_range(int begin, int end);
 
+// MatMul's product: a vector on the left is a row, on the right a column; the axis that it got goes
+// again.
+Value matrix_product(Value a, Value b);
+
 // e^x over its sum along the axes.
 Value softmax(Value x, const std::vector<int>& axes);
 // The same, but 0 where all of a row is -inf.

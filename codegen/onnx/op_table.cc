@@ -10,7 +10,7 @@ std::vector<OpFamily> op_families() {
       resize_ops(),       matrix_ops(),    reduce_ops(),      normalization_ops(),
       quantization_ops(), attention_ops(), transformer_ops(), microsoft_attention_ops(),
       control_ops(),      dynamic_ops(),   sampling_ops(),    roi_ops(),
-      ml_ops(),           cast_ops(),
+      ml_ops(),           cast_ops(),      qlinear_ops(),     microsoft_quantization_ops(),
   };
 }
 

@@ -53,6 +53,8 @@ OpFamily matrix_ops();
 OpFamily reduce_ops();
 OpFamily normalization_ops();
 OpFamily quantization_ops();
+OpFamily qlinear_ops();
+OpFamily microsoft_quantization_ops();
 OpFamily attention_ops();
 OpFamily transformer_ops();
 OpFamily microsoft_attention_ops();

@@ -7,28 +7,14 @@
 #include "codegen/onnx/activations.h"
 #include "codegen/onnx/einsum.h"
 #include "codegen/onnx/format.h"
+#include "codegen/onnx/formulas.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
 namespace {
 
-// A vector on the left is a row, on the right a column; the axis that it got goes again.
-Value multiply(NodeReader& node, Value a, Value b) {
-  const bool row = a.rank() == 1;
-  const bool column = b.rank() == 1;
-  if (a.rank() == 0 || b.rank() == 0) return node.invalid("can't multiply scalars");
-  if (row) a = insert_axis(a, 0);
-  if (column) b = insert_axis(b, 1);
-  Value y = matmul(a, b);
-  if (!y) return {};
-  std::vector<int> gone;
-  if (row) gone.push_back(y.rank() - 2);
-  if (column) gone.push_back(y.rank() - 1);
-  return drop_axes(y, gone);
-}
-
 Value read_matmul(NodeReader& node) {
-  return multiply(node, node.input(0), node.input(1));
+  return matrix_product(node.input(0), node.input(1));
 }
 
 // alpha and beta of 0 are what they say. As in BLAS, beta 0 keeps NaN in C out of the result.
@@ -94,7 +80,7 @@ Value read_fused_matmul(NodeReader& node) {
   const Value b = transposed_operand(node.input(1), node.flag_attr("transBatchB", false),
                                      node.flag_attr("transB", false));
   const double alpha = node.float_attr("alpha", 1);
-  const Value y = multiply(node, a, b);
+  const Value y = matrix_product(a, b);
   return alpha == 1 ? y : y * alpha;
 }
 

@@ -104,6 +104,8 @@ Value read_dequantize_linear(NodeReader& node) {
 constexpr OpRow kOps[] = {
     {"QuantizeLinear", 10, 2, 3, read_quantize_linear},
     {"DequantizeLinear", 10, 2, 3, read_dequantize_linear},
+    {"QuantizeLinear", 1, 2, 3, read_quantize_linear, kMicrosoft},
+    {"DequantizeLinear", 1, 2, 3, read_dequantize_linear, kMicrosoft},
 };
 
 }  // namespace

@@ -13,19 +13,8 @@
 namespace camshaft::onnx {
 namespace {
 
-ir::ConvAttrs conv_attrs(const Window& window, int64_t groups) {
-  return {window.strides, window.dilations, window.pads_begin, window.pads_end, groups};
-}
-
 Value read_conv(NodeReader& node) {
-  const Value x = node.input(0);
-  const Value w = node.input(1);
-  const int64_t groups = node.int_attr("group", 1);
-  std::optional<Shape> kernel = weight_kernel(node, x, w);
-  if (!kernel) return {};
-  const std::optional<Window> window = read_window(node, x, std::move(*kernel));
-  if (!window) return {};
-  return add_bias(node, conv(x, w, conv_attrs(*window, groups)), node.input(2));
+  return add_bias(node, convolve(node, node.input(0), node.input(1)), node.input(2));
 }
 
 // Conv, then a tensor added and an activation: what onnxruntime makes of three nodes.

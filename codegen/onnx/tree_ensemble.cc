@@ -5,7 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "codegen/ir/literal.h"
 
 namespace camshaft::onnx {
 namespace {

@@ -104,6 +104,19 @@ std::optional<Shape> weight_kernel(NodeReader& node, Value x, Value w) {
   return std::nullopt;
 }
 
+ir::ConvAttrs conv_attrs(const Window& window, int64_t groups) {
+  return {window.strides, window.dilations, window.pads_begin, window.pads_end, groups};
+}
+
+Value convolve(NodeReader& node, Value x, Value w) {
+  const int64_t groups = node.int_attr("group", 1);
+  std::optional<Shape> kernel = weight_kernel(node, x, w);
+  if (!kernel) return {};
+  const std::optional<Window> window = read_window(node, x, std::move(*kernel));
+  if (!window) return {};
+  return conv(x, w, conv_attrs(*window, groups));
+}
+
 Value add_bias(NodeReader& node, Value y, Value bias) {
   if (!y || !bias) return y;
   if (bias.rank() != 1 || bias.dim(0) != y.dim(1)) {

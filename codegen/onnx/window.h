@@ -38,6 +38,11 @@ bool read_explicit_pads(NodeReader& node, Window* window);
 // The kernel of a convolution: that of the weights, which kernel_shape must repeat.
 std::optional<Shape> weight_kernel(NodeReader& node, Value x, Value w);
 
+ir::ConvAttrs conv_attrs(const Window& window, int64_t groups);
+
+// The convolution that the node's attributes describe, of operands that need not be its inputs.
+Value convolve(NodeReader& node, Value x, Value w);
+
 // y [N, C, spatial...] plus one value a channel; y if `bias` is absent.
 Value add_bias(NodeReader& node, Value y, Value bias);
 

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Operators on quantized tensors: the reader, the oracle and compiled code against onnxruntime."""
+
+import unittest
+
+import numpy as np
+import onnx
+import peers
+from onnx_cases import make_case
+
+RNG = np.random.default_rng(23)
+
+
+def u8(*shape):
+    return RNG.integers(0, 256, shape).astype(np.uint8)
+
+
+# Of 7 bits: onnxruntime sums pairs of u8 * i8 in 16 bits, which saturate beyond that.
+def i8(*shape):
+    return RNG.integers(-64, 64, shape).astype(np.int8)
+
+
+def f32(*values):
+    return np.float32(values[0] if len(values) == 1 else values)
+
+
+def microsoft(name, op_type, inputs, **more):
+    return make_case(name, op_type, inputs, domain="com.microsoft", **more)
+
+
+def conv_cases():
+    x, w, zero = u8(1, 6, 9, 11), i8(8, 6, 3, 3), np.uint8(121)
+    yield make_case("conv_integer", "ConvInteger", [x, w, zero], 10, pads=[1, 1, 1, 1])
+    yield make_case("conv_integer_strided", "ConvInteger", [x, i8(4, 3, 3, 2), zero], 10, group=2,
+                    strides=[2, 1], dilations=[1, 2])
+    scales = RNG.uniform(0.01, 0.03, 8).astype(np.float32)
+    bias = RNG.integers(-5000, 5000, 8).astype(np.int32)
+    yield make_case("qlinear_conv", "QLinearConv",
+                    [x, f32(0.02), zero, w, scales, np.zeros(8, np.int8), f32(0.4), np.uint8(7),
+                     bias], 10, pads=[1, 1, 1, 1])
+    yield make_case("qlinear_conv_scalar", "QLinearConv",
+                    [x, f32(0.02), zero, u8(5, 6, 1, 1), f32(0.015), np.uint8(99), f32(0.3),
+                     np.uint8(128)], 10, strides=[2, 2])
+    yield make_case("qlinear_conv_signed", "QLinearConv",
+                    [i8(2, 6, 9, 11), f32(0.02), np.int8(-3), i8(6, 1, 3, 3), f32(0.015),
+                     np.int8(0), f32(0.1), np.int8(5)], 10, group=6)
+
+
+def matrix_cases():
+    yield make_case("matmul_integer", "MatMulInteger", [u8(5, 70), i8(70, 9), np.uint8(100),
+                                                        np.int8(3)], 10)
+    yield make_case("matmul_integer_columns", "MatMulInteger",
+                    [u8(2, 5, 12), i8(12, 9), np.uint8(100), i8(9)], 10)
+    yield make_case("matmul_integer_plain", "MatMulInteger", [u8(3, 4, 6), u8(3, 6, 5)], 10)
+    for dtype, zero in ((np.uint8, 113), (np.int8, -7)):
+        a, b = (u8(2, 6, 30), u8(2, 30, 7)) if dtype == np.uint8 else (i8(2, 6, 30), i8(2, 30, 7))
+        yield make_case("qlinear_matmul_%s" % dtype.__name__, "QLinearMatMul",
+                        [a, f32(0.02), dtype(zero), b, f32(0.03), dtype(5), f32(0.5),
+                         dtype(100)], 10)
+    a, b, scales = u8(6, 30), i8(30, 7), RNG.uniform(0.01, 0.03, 7).astype(np.float32)
+    yield microsoft("qgemm", "QGemm", [a, f32(0.02), np.uint8(120), b, scales,
+                                       np.zeros(7, np.int8),
+                                       RNG.integers(-900, 900, 7).astype(np.int32), f32(0.3),
+                                       np.uint8(90)])
+    yield microsoft("qgemm_float", "QGemm", [u8(30, 6), f32(0.02), np.uint8(120), i8(7, 30),
+                                             f32(0.03), np.int8(0)], transA=1, transB=1, alpha=0.5)
+    yield microsoft("matmul_integer_to_float", "MatMulIntegerToFloat",
+                    [a, b, f32(0.02), scales, np.uint8(120), np.zeros(7, np.int8),
+                     RNG.standard_normal(7).astype(np.float32)])
+    x = RNG.standard_normal((4, 33)).astype(np.float32) * 3
+    for name, data in (("mixed", x), ("positive", abs(x) + 1), ("negative", -abs(x))):
+        yield make_case("dynamic_quantize_" + name, "DynamicQuantizeLinear", [data], 11, outputs=3)
+    # Here onnxruntime's scale is 1; this is the scale of ONNX's reference.
+    zeros = make_case("dynamic_quantize_zeros", "DynamicQuantizeLinear", [0 * x], 11, outputs=3)
+    zeros.outputs = [np.zeros(x.shape, np.uint8), np.float32(1) / np.float32(255), np.uint8(0)]
+    yield zeros
+
+
+def elementwise_cases():
+    a, b = u8(2, 6, 5), u8(6, 1)
+    binary = [a, f32(0.02), np.uint8(120), b, f32(0.05), np.uint8(8), f32(0.06), np.uint8(99)]
+    yield microsoft("qlinear_add", "QLinearAdd", binary)
+    yield microsoft("qlinear_mul", "QLinearMul", binary)
+    signed = [i8(40), f32(0.02), np.int8(-3), i8(40), f32(0.05), np.int8(8), f32(0.06), np.int8(9)]
+    yield microsoft("qlinear_add_signed", "QLinearAdd", signed)
+    every = np.arange(256).astype(np.uint8)
+    unary = [every, f32(0.04), np.uint8(120), f32(0.01), np.uint8(10)]
+    yield microsoft("qlinear_sigmoid", "QLinearSigmoid", unary)
+    yield microsoft("qlinear_leaky_relu", "QLinearLeakyRelu", unary, alpha=0.3)
+    for opset in (11, 13):
+        case = microsoft("qlinear_softmax_%d" % opset, "QLinearSoftmax",
+                         [u8(4, 3, 10), f32(0.04), np.uint8(120), f32(1 / 256), np.uint8(0)],
+                         axis=1)
+        case.model.graph.node[0].attribute.append(onnx.helper.make_attribute("opset", opset))
+        yield case
+    yield microsoft("qlinear_pool", "QLinearGlobalAveragePool",
+                    [u8(2, 6, 5, 7), f32(0.04), np.uint8(120), f32(0.02), np.uint8(10)])
+    yield microsoft("qlinear_concat", "QLinearConcat",
+                    [f32(0.05), np.uint8(100), u8(2, 3), f32(0.04), np.uint8(120), u8(2, 5),
+                     f32(0.03), np.uint8(10)], axis=1)
+
+
+class OnnxQuantized(unittest.TestCase):
+    def check(self, cases, atol):
+        cases, wrong = peers.refer(cases, rtol=1e-6, atol=atol)
+        self.assertEqual(wrong, [])
+        self.assertEqual(peers.wrong_on_oracle(cases), [])
+        for target in peers.TARGETS:
+            self.assertEqual(peers.wrong_on_target(cases, target), [])
+
+    def test_products_are_exact(self):
+        self.check(list(conv_cases()) + list(matrix_cases()), 0)
+
+    # onnxruntime rounds the quotient of some of these in another order.
+    def test_other_operators_are_within_one_step(self):
+        self.check(list(elementwise_cases()), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
