@@ -15,8 +15,8 @@ packages=(
   libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
   # linked by the runtime
   capnproto libcapnp-dev libxxhash-dev libsodium-dev libpng-dev zlib1g-dev libzstd-dev
-  # tests
-  catch2 strace
+  # tests: tools, the ONNX conformance cases, sounds
+  catch2 strace libonnx-testdata alsa-utils
   # the system around them
   python3 ca-certificates git
 )
@@ -85,6 +85,18 @@ make_environment() {
   cp tools/requirements.txt "$stamp"
 }
 
+# Real networks for the tests: packages of which only the model files are used.
+install_networks() {
+  local stamp=build/networks/.requirements
+  cmp -s tools/requirements-networks.txt "$stamp" && return 0
+  say "installing networks for the tests"
+  rm -rf build/networks
+  build/venv/bin/python -m pip --disable-pip-version-check -q install --no-deps \
+    --target build/networks -r tools/requirements-networks.txt
+  cp tools/requirements-networks.txt "$stamp"
+}
+
 install_packages "${packages[@]}"
 make_environment
+install_networks
 say "ready: scons -j2 test, scons -j2 demo"
