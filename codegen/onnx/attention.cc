@@ -27,21 +27,28 @@ DType attention_dtype(Value x) {
   return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
 
+Value attention_scores(Value q, Value k, double scale) {
+  const DType dtype = attention_dtype(q);
+  const Value product =
+      matmul(group_heads(cast(q, dtype), k.dim(1)), transpose(cast(k, dtype), {0, 1, 3, 2}));
+  return ungroup_heads(scale == 1 ? product : product * scale, q.dim(1));
+}
+
+Value attention_mix(Value probabilities, Value v) {
+  const DType dtype = attention_dtype(v);
+  const Value p = group_heads(cast(probabilities, dtype), v.dim(1));
+  return ungroup_heads(matmul(p, cast(v, dtype)), probabilities.dim(1));
+}
+
 AttentionStages attend(const Attention& attention) {
-  const DType dtype = attention_dtype(attention.q);
-  const int64_t heads = attention.q.dim(1);
-  const int64_t kv_heads = attention.k.dim(1);
   AttentionStages stages;
-  const Value q = group_heads(cast(attention.q, dtype), kv_heads);
-  const Value k = transpose(cast(attention.k, dtype), {0, 1, 3, 2});
-  const Value product = matmul(q, k);
-  stages.scores = ungroup_heads(attention.scale == 1 ? product : product * attention.scale, heads);
+  stages.scores = attention_scores(attention.q, attention.k, attention.scale);
   stages.capped = stages.scores;
   if (attention.softcap != 0) {
     stages.capped = attention.softcap * tanh(stages.scores / attention.softcap);
   }
   stages.biased = stages.capped;
-  if (attention.bias) stages.biased = stages.biased + cast(attention.bias, dtype);
+  if (attention.bias) stages.biased = stages.biased + cast(attention.bias, stages.biased.dtype());
   if (attention.allowed) {
     stages.biased =
         select(attention.allowed, stages.biased, scalar_like(stages.biased, attention.masked));
@@ -49,9 +56,7 @@ AttentionStages attend(const Attention& attention) {
   const Value logits = cast(stages.biased, attention.softmax_dtype);
   stages.probabilities =
       attention.may_see_nothing ? softmax_or_zero(logits, {3}) : softmax(logits, {3});
-  const Value p = group_heads(cast(stages.probabilities, dtype), kv_heads);
-  const Value y = ungroup_heads(matmul(p, cast(attention.v, dtype)), heads);
-  stages.y = cast(y, attention.q.dtype());
+  stages.y = cast(attention_mix(stages.probabilities, attention.v), attention.q.dtype());
   return stages;
 }
 

@@ -35,6 +35,11 @@ struct AttentionStages {
 
 AttentionStages attend(const Attention& attention);
 
+// The first stage and the last, still of attention_dtype(): scores of q and k, and v weighted with
+// probabilities, [B, Hq, Lq, Dv].
+Value attention_scores(Value q, Value k, double scale);
+Value attention_mix(Value probabilities, Value v);
+
 // Whether q, k and v have the shapes above; a problem if not.
 bool check_heads(NodeReader& node, const Attention& attention);
 

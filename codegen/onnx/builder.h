@@ -27,6 +27,9 @@ class Builder {
   static constexpr int64_t kMadeElements = 1 << 24;
   static constexpr int64_t kAllMadeElements = 1 << 27;
 
+  // Iterations that a loop may be unrolled into.
+  static constexpr int64_t kMostIterations = 1 << 16;
+
   explicit Builder(ir::Graph* graph) : graph_(graph) {}
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;

@@ -3,16 +3,38 @@
 
 namespace camshaft::onnx {
 
+// One a line, so that two additions merge.
+// clang-format off
 std::vector<OpFamily> op_families() {
   return {
-      arithmetic_ops(),   math_ops(),      activation_ops(),  constant_ops(),
-      movement_ops(),     indexing_ops(),  scatter_ops(),     window_ops(),
-      resize_ops(),       matrix_ops(),    reduce_ops(),      normalization_ops(),
-      quantization_ops(), attention_ops(), transformer_ops(), microsoft_attention_ops(),
-      control_ops(),      dynamic_ops(),   sampling_ops(),    roi_ops(),
-      ml_ops(),           cast_ops(),      qlinear_ops(),     microsoft_quantization_ops(),
+      arithmetic_ops(),
+      math_ops(),
+      activation_ops(),
+      constant_ops(),
+      movement_ops(),
+      indexing_ops(),
+      scatter_ops(),
+      window_ops(),
+      resize_ops(),
+      matrix_ops(),
+      reduce_ops(),
+      normalization_ops(),
+      quantization_ops(),
+      cast_ops(),
+      qlinear_ops(),
+      attention_ops(),
+      transformer_ops(),
+      linear_attention_ops(),
+      microsoft_attention_ops(),
+      microsoft_quantization_ops(),
+      control_ops(),
+      dynamic_ops(),
+      sampling_ops(),
+      roi_ops(),
+      ml_ops(),
   };
 }
+// clang-format on
 
 const OpRow* find_op(std::string_view domain, std::string_view name) {
   if (domain == "ai.onnx") domain = "";

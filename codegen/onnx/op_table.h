@@ -28,6 +28,8 @@ inline constexpr int kAnyCount = 1 << 30;
 inline constexpr const char* kMicrosoft = "com.microsoft";
 // Classical machine learning. The functions know opset 5 of it.
 inline constexpr const char* kMl = "ai.onnx.ml";
+// Where ONNX keeps operators that may still change.
+inline constexpr const char* kPreview = "ai.onnx.preview";
 
 struct OpRow {
   const char* name;
@@ -35,7 +37,7 @@ struct OpRow {
   int min_inputs;  // the first so many must be given
   int max_inputs;
   OpFunction function;
-  const char* domain = "";  // the default one; kMicrosoft or kMl, where `since` is 1
+  const char* domain = "";  // the default one; of another domain `since` is 1
 };
 
 using OpFamily = std::span<const OpRow>;
@@ -57,6 +59,7 @@ OpFamily qlinear_ops();
 OpFamily microsoft_quantization_ops();
 OpFamily attention_ops();
 OpFamily transformer_ops();
+OpFamily linear_attention_ops();
 OpFamily microsoft_attention_ops();
 OpFamily control_ops();
 OpFamily dynamic_ops();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Attention of the default domain.
+// Attention of ONNX's own domains.
 #include <algorithm>
 #include <limits>
 
 #include "codegen/onnx/attention.h"
+#include "codegen/onnx/formulas.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
@@ -187,8 +188,40 @@ Value read_attention(NodeReader& node) {
   return node.input(0).rank() == 3 ? merge_heads(stages.y) : stages.y;
 }
 
+// --- FlexAttention -------------------------------------------------------------------------------
+
+// What the graph that an attribute holds makes of x; x itself without one.
+Value modified(NodeReader& node, const char* attribute, Value x) {
+  if (!x || !node.has_attr(attribute)) return x;
+  const ::onnx::GraphProto* graph = node.required_graph(attribute);
+  if (graph == nullptr) return {};
+  const std::optional<std::vector<Value>> results = node.read_subgraph(*graph, {x});
+  if (!results) return {};
+  if (results->size() == 1 && results->front() && results->front().type() == x.type()) {
+    return results->front();
+  }
+  return node.invalid("'%s' must give one tensor of its input's type, %s", attribute,
+                      to_string(x.type()).c_str());
+}
+
+Value read_flex_attention(NodeReader& node) {
+  const Attention attention{.q = node.input(0), .k = node.input(1), .v = node.input(2)};
+  if (!check_heads(node, attention)) return {};
+  const double scale =
+      node.has_attr("scale") ? node.float_attr("scale", 1) : default_scale(attention.q);
+  const DType dtype = node.dtype_attr("softmax_precision", attention_dtype(attention.q));
+  if (!base::is_float(dtype)) return node.invalid("softmax_precision must be a float type");
+  const Value scores = cast(attention_scores(attention.q, attention.k, scale), dtype);
+  const Value changed = modified(node, "score_mod", scores);
+  const Value wide = cast(changed, dtype == DType::kFloat64 ? dtype : DType::kFloat32);
+  const Value probabilities = modified(node, "prob_mod", cast(softmax(wide, {3}), dtype));
+  if (!probabilities) return {};
+  return cast(attention_mix(probabilities, attention.v), attention.q.dtype());
+}
+
 constexpr OpRow kOps[] = {
     {"Attention", 23, 3, 7, read_attention},
+    {"FlexAttention", 1, 3, 3, read_flex_attention, kPreview},
 };
 
 }  // namespace

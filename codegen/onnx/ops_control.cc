@@ -13,7 +13,7 @@
 namespace camshaft::onnx {
 namespace {
 
-constexpr int64_t kMostIterations = 1 << 16;
+constexpr int64_t kMostIterations = Builder::kMostIterations;
 
 std::optional<bool> known_bool(Value condition) {
   const std::optional<std::vector<double>> values = condition.known_doubles();

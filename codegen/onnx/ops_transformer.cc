@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands beside attention in transformers and their kin: gates, rotary positions, caches.
+// What stands beside attention in transformers: gates, rotary positions, caches.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -175,46 +175,10 @@ Value read_tensor_scatter(NodeReader& node) {
   return select(is_taken, transpose(reshape(taken, std::move(moved)), std::move(back)), cache);
 }
 
-// --- CausalConvWithState -------------------------------------------------------------------------
-
-// A convolution of each channel along the sequence that looks back only; what it will look back to
-// is handed on.
-Value read_causal_conv(NodeReader& node) {
-  const Value x = node.input(0);
-  const Value weights = node.input(1);
-  const std::string activation = node.string_attr("activation", "none");
-  if (activation != "none" && activation != "silu" && activation != "swish") {
-    return node.unsupported("activation must be 'none', 'silu' or 'swish'");
-  }
-  const int64_t channels = x.dim(1);
-  if (x.rank() != 3 || weights.rank() != 3 || weights.dim(0) != channels || weights.dim(1) != 1 ||
-      weights.dim(2) < 1) {
-    return node.invalid("needs [batch, channels, length] and weights [channels, 1, size]");
-  }
-  const Shape history = {x.dim(0), channels, weights.dim(2) - 1};
-  const Value past = node.input(3);
-  const Value bias = node.input(2);
-  if ((past && past.shape() != history) || (bias && bias.shape() != Shape{channels})) {
-    return node.invalid("the state must be %s and the bias one value for each channel",
-                        shape_text(history).c_str());
-  }
-  const Value before = past ? past : node.builder().splat({x.dtype(), history}, 0);
-  const Value all = history[2] > 0 ? concat({before, x}, 2) : x;
-  if (!all) return {};
-  node.set_output(1, slice_axis(all, 2, x.dim(2), history[2]));
-  const DType dtype = attention_dtype(x);
-  const int64_t padding = past ? 0 : history[2];  // zeros before the sequence need no copy of it
-  Value y =
-      conv(cast(past ? all : x, dtype), cast(weights, dtype), {{1}, {1}, {padding}, {0}, channels});
-  if (bias) y = y + place_axes(cast(bias, dtype), {1}, 3);
-  return cast(activation == "none" ? y : swish(y, 1), x.dtype());
-}
-
 constexpr OpRow kOps[] = {
     {"SwiGLU", 28, 2, 2, read_swiglu},
     {"RotaryEmbedding", 23, 3, 4, read_rotary_embedding},
     {"TensorScatter", 24, 2, 3, read_tensor_scatter},
-    {"CausalConvWithState", 27, 2, 4, read_causal_conv},
 };
 
 }  // namespace

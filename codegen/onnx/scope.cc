@@ -19,7 +19,7 @@ constexpr int kMostDepth = 100;
 std::string unknown_operator(const std::string& domain) {
   if (domain.empty() || domain == "ai.onnx") return "this operator is not supported";
   const std::string name = printable(domain);
-  if (domain == kMicrosoft || domain == kMl) {
+  if (domain == kMicrosoft || domain == kMl || domain == kPreview) {
     return format_text("this operator of domain '%s' is not supported", name.c_str());
   }
   if (domain.starts_with("ai.onnx.") && domain.ends_with(".training")) {

@@ -185,6 +185,26 @@ TEST_CASE("outputs that are not supported are told by number") {
   graph_of(model);
 }
 
+TEST_CASE("a fused operator's activation must be known") {
+  const auto model = [](const char* activation) {
+    Model made;
+    made.input("x", {1, 2, 4, 4}).input("w", {3, 2, 1, 1});
+    made.node("FusedConv", {"x", "w"}, {"y"}).domain("com.microsoft");
+    made.attr_string("activation", activation).output("y");
+    return made;
+  };
+  CHECK(count_ops(graph_of(model("Relu")), ir::Op::kMax) == 1);
+  CHECK(count_ops(graph_of(model("")), ir::Op::kMax) == 0);
+  CHECK_THAT(read(model("Wobble")).text(), Contains("activation 'Wobble' is not supported"));
+}
+
+TEST_CASE("layer normalization is read at any opset, as onnxruntime writes it") {
+  Model model(11);
+  model.input("x", {2, 3}).initializer("scale", DType::kFloat32, {3}, {1, 1, 1});
+  model.node("LayerNormalization", {"x", "scale"}, {"y"}).attr("axis", -1).output("y");
+  CHECK(output_type(graph_of(model)).shape == Shape{2, 3});
+}
+
 // Every operator with operands that hardly fit it: a graph or a problem, but never a crash.
 TEST_CASE("no operator trips over strange operands") {
   const std::vector<Shape> shapes = {{}, {0}, {3}, {1, 1}, {2, 3}, {2, 0, 3}, {2, 4, 5, 6}};
@@ -194,7 +214,7 @@ TEST_CASE("no operator trips over strange operands") {
     for (int inputs = row.min_inputs; inputs <= most; ++inputs) {
       for (const DType dtype : {DType::kFloat32, DType::kInt64, DType::kBool, DType::kFloat16}) {
         for (size_t first = 0; first < shapes.size(); ++first) {
-          Model model(21);
+          Model model(std::max(row.since, 21));
           std::vector<std::string> names;
           for (int i = 0; i < inputs; ++i) {
             names.push_back("x" + std::to_string(i));
@@ -205,7 +225,8 @@ TEST_CASE("no operator trips over strange operands") {
             }
           }
           model.node(row.name, names, {"y"}).domain(row.domain).output("y");
-          for (const char* name : {"axis", "to", "blocksize", "size", "num_groups"}) {
+          for (const char* name : {"axis", "to", "blocksize", "size", "num_groups", "num_heads",
+                                   "q_num_heads", "kv_num_heads"}) {
             if (first % 2 == 0) model.attr(name, 1);
           }
           const Outcome outcome = read(model);

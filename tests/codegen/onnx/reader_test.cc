@@ -127,11 +127,12 @@ TEST_CASE("operators of other domains are named") {
   };
   CHECK_THAT(sentence("com.example", "Relu"),
              Contains("operators of domain 'com.example' are not supported"));
-  CHECK_THAT(sentence("ai.onnx.ml", "Relu"), Contains("this operator of domain 'ai.onnx.ml'"));
   CHECK_THAT(sentence("ai.onnx.preview.training", "Adam"),
              Contains("training operators (domain 'ai.onnx.preview.training')"));
-  CHECK_THAT(sentence("com.microsoft", "Relu"),
-             Contains("this operator of domain 'com.microsoft' is not supported"));
+  for (const std::string domain : {"com.microsoft", "ai.onnx.ml", "ai.onnx.preview"}) {
+    CHECK_THAT(sentence(domain.c_str(), "Relu"),
+               Contains("this operator of domain '" + domain + "' is not supported"));
+  }
 }
 
 TEST_CASE("an operator of another domain does not depend on the default domain's opset") {
