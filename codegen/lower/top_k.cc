@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Strategy `top_k`: each row by itself, in one of three ways. Few of many: a sorted list of the
-// best so far, which most elements don't enter. Otherwise a merge sort in local arrays. And where
-// those don't fit, each element's rank is counted.
+// best so far, which most elements don't enter. Otherwise a merge sort in local arrays, of keys and
+// indices or, where that is too much, of indices alone. And where those don't fit, each element's
+// rank is counted.
 #include <algorithm>
 
 #include "codegen/lower/frame.h"
@@ -37,12 +38,13 @@ class TopKEmitter {
     for (const int64_t extent : rows) count *= std::max<int64_t>(extent, 1);
     const int64_t entry_bytes = base::dtype_size_bytes(dtype_) + 4;
     const bool list_fits = attrs_.count * entry_bytes <= kLocalBytes;
-    const bool sort_fits = 2 * extent_ * entry_bytes <= kLocalBytes;
+    const bool keys_fit = 2 * extent_ * entry_bytes <= kLocalBytes;
+    const bool sort_fits = 2 * extent_ * 4 <= kLocalBytes;
     set_thread_loop(kernel_, count, [&](ExprId t) {
       row_ = delinearize(kernel_, rows, t);
       if (attrs_.count == 0) return std::vector<Stmt>{};
       if (list_fits && (attrs_.count <= kShortList || !sort_fits)) return keep_best();
-      return sort_fits ? merge_sort() : count_ranks();
+      return sort_fits ? merge_sort(keys_fit) : count_ranks();
     });
     return std::move(frame_.lowered);
   }
@@ -136,20 +138,21 @@ class TopKEmitter {
 
   // Two halves of each array take turns as source and destination of a pass.
   struct Runs {
-    ir::ArrayId keys;
+    ir::ArrayId keys;  // -1: keys are looked up by index
     ir::ArrayId indices;
     ir::ArrayId heads;  // where the two runs that are being merged stand
     int64_t from;
     int64_t to;
   };
 
-  std::vector<Stmt> merge_sort() {
-    Runs runs{kernel_.add_local("keys", dtype_, 2 * extent_),
+  std::vector<Stmt> merge_sort(bool with_keys) {
+    Runs runs{with_keys ? kernel_.add_local("keys", dtype_, 2 * extent_) : ir::ArrayId{-1},
               kernel_.add_local("indices", DType::kInt32, 2 * extent_),
               kernel_.add_local("heads", DType::kInt64, 2), 0, extent_};
     std::vector<Stmt> body = loop(kernel_, "i", extent_, LoopKind::kSerial, [&](ExprId i) {
-      return std::vector<Stmt>{ir::make_store(runs.keys, i, x(i)),
-                               ir::make_store(runs.indices, i, index32(i))};
+      std::vector<Stmt> stores = {ir::make_store(runs.indices, i, index32(i))};
+      if (with_keys) stores.push_back(ir::make_store(runs.keys, i, x(i)));
+      return stores;
     });
     for (int64_t width = 1; width < extent_; width *= 2) {
       append(body, loop(kernel_, "pair", (extent_ + 2 * width - 1) / (2 * width), LoopKind::kSerial,
@@ -187,16 +190,24 @@ class TopKEmitter {
                                            number(extent_ - 1));
       return kernel_.add(inside, runs.from);
     };
-    const ExprId left_key = let(body, "left_key", kernel_.load(runs.keys, place(left)));
-    const ExprId right_key = let(body, "right_key", kernel_.load(runs.keys, place(right)));
+    const auto key_at = [&](ExprId at) {
+      if (runs.keys >= 0) return kernel_.load(runs.keys, at);
+      const ExprId index = kernel_.cast(kernel_.load(runs.indices, at), DType::kInt64);
+      return x(kernel_.binary(KOp::kMin, kernel_.binary(KOp::kMax, index, number(0)),
+                              number(extent_ - 1)));
+    };
+    const ExprId left_key = let(body, "left_key", key_at(place(left)));
+    const ExprId right_key = let(body, "right_key", key_at(place(right)));
     const ExprId left_ends = kernel_.binary(KOp::kLe, middle, left);
     const ExprId right_left = kernel_.binary(KOp::kLt, right, end);
     const ExprId takes_right =
         let(body, "takes_right", both(right_left, either(left_ends, better(right_key, left_key))));
     const ExprId source = kernel_.select(takes_right, place(right), place(left));
     const ExprId target = kernel_.add(to, runs.to);
-    body.push_back(
-        ir::make_store(runs.keys, target, kernel_.select(takes_right, right_key, left_key)));
+    if (runs.keys >= 0) {
+      body.push_back(
+          ir::make_store(runs.keys, target, kernel_.select(takes_right, right_key, left_key)));
+    }
     body.push_back(ir::make_store(runs.indices, target, kernel_.load(runs.indices, source)));
     const ExprId step = kernel_.select(takes_right, number(1), number(0));
     body.push_back(ir::make_store(runs.heads, number(1), kernel_.add(right, step)));

@@ -83,7 +83,7 @@ TEST_CASE("a large scatter is split among threads, half floats and integers too"
   })");
 }
 
-// The ways of the strategy: a short list, a sort, a long list, counted ranks.
+// The ways of the strategy: a short list, a sort, a long list, a sort of indices alone.
 TEST_CASE("top_k kernels do what the oracle does") {
   const auto text = [](const std::string& type, int axis, int64_t count, const char* largest) {
     return "graph \"g\" {\n%x = input \"x\" : " + type +
@@ -97,6 +97,7 @@ TEST_CASE("top_k kernels do what the oracle does") {
     check_graph(text("f64[1x1]", 1, 1, largest));
     check_graph(text("f16[7x33]", 1, 33, largest));
     check_graph(text("f32[17000]", 0, 100, largest));
+    check_graph(text("f64[11000]", 0, 11000, largest));
     CHECK(check_graph(text("i8[3000]", 0, 0, largest)).outputs[0].bytes.empty());
   }
 }
