@@ -28,11 +28,16 @@ int64_t common_block(const Task& task) {
   return in == out && in > 1 ? in : 0;
 }
 
-bool is_windowed_f32(const Task& task) {
+// Words, and the bytes of quantized pools.
+bool takes_dtype(DType dtype) {
+  return has_tiles(dtype) || dtype == DType::kInt8 || dtype == DType::kUInt8;
+}
+
+bool is_windowed(const Task& task) {
   const ir::Node& node = task.node(task.region.root);
   const size_t rank = node.type.shape.size();
-  return (rank == 3 || rank == 4) && node.type.dtype == DType::kFloat32 &&
-         node.type.elements() > 0 && common_block(task) > 0;
+  return (rank == 3 || rank == 4) && takes_dtype(node.type.dtype) && node.type.elements() > 0 &&
+         common_block(task) > 0;
 }
 
 std::vector<Knobs> channel_knobs(const Task& task) {
@@ -68,7 +73,7 @@ class ChannelWindow {
   virtual ~ChannelWindow() = default;
 
   LoweredKernel emit() {
-    acc_ = kernel_.add_local("acc", DType::kFloat32, knobs_.pixels * knobs_.lanes);
+    acc_ = kernel_.add_local("acc", dtype(), knobs_.pixels * knobs_.lanes);
     const int64_t batch = task_.type(x_).shape[0];
     const int64_t sets = task_.type(x_).shape[1] / knobs_.lanes;
     const int64_t rows = window_.rows();
@@ -90,7 +95,8 @@ class ChannelWindow {
   virtual ExprId finish(ExprId sum, const Tile& tile, int64_t pixel, ExprId row) = 0;
 
   int32_t lanes() const { return knobs_.lanes; }
-  ExprId splat(double value) { return kernel_.splat(value, {DType::kFloat32, lanes()}); }
+  DType dtype() const { return task_.type(task_.region.root).dtype; }
+  ExprId splat(double value) { return kernel_.splat(value, {dtype(), lanes()}); }
 
   const Task& task_;
   Knobs knobs_;
@@ -171,14 +177,14 @@ Window window_of(const Task& task, bool may_flatten) {
 // Weights as [block of lanes][k_h][k_w][lane].
 std::vector<std::byte> pack_depthwise(const ir::Literal& literal, int64_t taps, int64_t lanes) {
   const int64_t channels = literal.type.shape[0];
-  std::vector<float> packed(static_cast<size_t>(channels * taps));
-  const float* w = literal.data<float>();
+  std::vector<Word> packed(static_cast<size_t>(channels * taps));
+  const Word* w = literal.data<Word>();
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t tap = 0; tap < taps; ++tap) {
       packed[static_cast<size_t>((c / lanes * taps + tap) * lanes + c % lanes)] = w[c * taps + tap];
     }
   }
-  std::vector<std::byte> bytes(packed.size() * sizeof(float));
+  std::vector<std::byte> bytes(packed.size() * sizeof(Word));
   std::memcpy(bytes.data(), packed.data(), bytes.size());
   return bytes;
 }
@@ -189,7 +195,7 @@ class Depthwise final : public ChannelWindow {
       : ChannelWindow(task, knobs, "conv_depthwise", {task.node(task.region.root).inputs[1]}) {
     window_ = window_of(task, true);
     const NodeId w = task.node(task.region.root).inputs[1];
-    packed_ = frame_.add_constant("w", DType::kFloat32,
+    packed_ = frame_.add_constant("w", dtype(),
                                   pack_depthwise(*task.node(w).as<ir::ConstantAttrs>().literal,
                                                  window_.k_h * window_.k_w, lanes()));
   }
@@ -201,7 +207,7 @@ class Depthwise final : public ChannelWindow {
     const ExprId row = kernel_.add(kernel_.mul(tap_row, window_.k_w), tap);
     const ExprId at =
         kernel_.add(kernel_.mul(c, window_.k_h * window_.k_w), kernel_.mul(row, lanes()));
-    return kernel_.fma(x, kernel_.load(packed_, at, lanes()), sum);
+    return multiply_add(kernel_, x, kernel_.load(packed_, at, lanes()), sum);
   }
   ExprId finish(ExprId sum, const Tile&, int64_t, ExprId) override { return sum; }
 
@@ -253,7 +259,7 @@ class Pool final : public ChannelWindow {
 }  // namespace
 
 bool matches_conv_depthwise(const Task& task) {
-  if (!task.has_root(Op::kConv) || !is_windowed_f32(task)) return false;
+  if (!task.has_root(Op::kConv) || !is_windowed(task)) return false;
   const ir::Node& node = task.node(task.region.root);
   const ir::Node& w = task.node(node.inputs[1]);
   return w.op == Op::kConstant && w.type.shape[1] == 1 &&
@@ -261,7 +267,7 @@ bool matches_conv_depthwise(const Task& task) {
          task.type(node.inputs[0]).shape[1] == w.type.shape[0] && w.type.elements() > 0;
 }
 bool matches_pool(const Task& task) {
-  return task.has_root(Op::kPool) && is_windowed_f32(task);
+  return task.has_root(Op::kPool) && is_windowed(task);
 }
 
 std::vector<Knobs> knobs_conv_depthwise(const Task& task) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Strategy `conv_direct`: convolution with constant weights, straight from the blocked input into a
-// register tile of pixels x vectors of output channels. Weights are packed at compile time in the
-// order in which the loops read them:
+// Strategy `conv_direct`: convolution of f32 or i32 with constant weights, straight from the
+// blocked input into a register tile of pixels x vectors of output channels. Weights are packed at
+// compile time in the order in which the loops read them:
 //   [group][vectors of output channels][input block][k_h][k_w][channel in block][vector][lane]
 // so the inner loop streams them. No padding is stored and no bound is tested in it: see window.h.
 #include <algorithm>
@@ -22,8 +22,8 @@ using ir::LoopKind;
 using ir::Op;
 
 constexpr int64_t kStripPixels = 96;  // at most, of a pointwise convolution
-constexpr int64_t kLineFloats = 16;   // of a cache line
-constexpr int64_t kFloatBytes = sizeof(float);
+constexpr int64_t kLineWords = 16;    // of a cache line
+constexpr int64_t kWordBytes = sizeof(Word);
 
 struct Conv {
   NodeId node, x, w;
@@ -51,7 +51,7 @@ int32_t lanes_for(const Task& task, int64_t out_channels) {
 // Pixels of a strip of a pointwise convolution: its input stays in the second level of the caches
 // while all output channels are computed. All strips have about the same size.
 int64_t strip_pixels(const CpuTarget& target, int64_t pixels, int64_t channels) {
-  const int64_t fitting = target.l2_bytes / 2 / (channels * kFloatBytes);
+  const int64_t fitting = target.l2_bytes / 2 / (channels * kWordBytes);
   const int64_t most = std::clamp<int64_t>(fitting, 16, kStripPixels);
   const int64_t strips = (pixels + most - 1) / most;
   return (pixels + strips - 1) / strips;
@@ -83,9 +83,9 @@ Conv make_conv(const Task& task, int32_t lanes) {
   return conv;
 }
 
-const float* weights_of(const Task& task, NodeId id) {
+const Word* weights_of(const Task& task, NodeId id) {
   const ir::Node& node = task.node(id);
-  return node.op == Op::kConstant ? node.as<ir::ConstantAttrs>().literal->data<float>() : nullptr;
+  return node.op == Op::kConstant ? node.as<ir::ConstantAttrs>().literal->data<Word>() : nullptr;
 }
 
 // Position of a weight vector in the packed array, all in vectors' first lanes: constant parts in
@@ -96,9 +96,9 @@ struct Packing {
   int64_t group_size() const { return conv.taps() * conv.vectors * conv.lanes; }
 };
 
-std::vector<std::byte> pack_weights(const Conv& conv, const float* w, int64_t set_vectors) {
+std::vector<std::byte> pack_weights(const Conv& conv, const Word* w, int64_t set_vectors) {
   const Window& window = conv.window;
-  std::vector<float> packed(static_cast<size_t>(conv.groups * Packing{conv}.group_size()), 0.0f);
+  std::vector<Word> packed(static_cast<size_t>(conv.groups * Packing{conv}.group_size()), 0);
   size_t at = 0;
   for (int64_t g = 0; g < conv.groups; ++g) {
     for (int64_t first = 0; first < conv.vectors; first += set_vectors) {
@@ -117,7 +117,7 @@ std::vector<std::byte> pack_weights(const Conv& conv, const float* w, int64_t se
       }
     }
   }
-  std::vector<std::byte> bytes(packed.size() * sizeof(float));
+  std::vector<std::byte> bytes(packed.size() * sizeof(Word));
   std::memcpy(bytes.data(), packed.data(), bytes.size());
   return bytes;
 }
@@ -131,9 +131,9 @@ class Emitter {
         frame_(task, "conv_direct", knobs, {conv_.w}),
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays) {
-    packed_ = frame_.add_constant("w", DType::kFloat32,
+    packed_ = frame_.add_constant("w", dtype(),
                                   pack_weights(conv_, weights_of(task, conv_.w), knobs.vectors));
-    acc_ = kernel_.add_local("acc", DType::kFloat32, knobs.pixels * knobs.vectors * knobs.lanes);
+    acc_ = kernel_.add_local("acc", dtype(), knobs.pixels * knobs.vectors * knobs.lanes);
   }
 
   LoweredKernel emit() {
@@ -158,7 +158,8 @@ class Emitter {
   }
 
  private:
-  int64_t weight_bytes() const { return conv_.groups * Packing{conv_}.group_size() * kFloatBytes; }
+  DType dtype() const { return task_.type(conv_.node).dtype; }
+  int64_t weight_bytes() const { return conv_.groups * Packing{conv_}.group_size() * kWordBytes; }
 
   // Which of the two loops, over rows and over sets of output channels, is the outer one: the inner
   // one's operand passes once for each step of the outer one, unless it stays in the caches.
@@ -241,15 +242,15 @@ class Emitter {
     const int64_t tiles = (strip.rows + knobs_.pixels - 1) / knobs_.pixels;
     const int64_t steps = tiles * blocks * (rows_outside_ ? 1 : conv_.window.rows());
     const int64_t set = Packing{conv_}.per_set(acc.vectors());
-    const int64_t lines = (set / kLineFloats + steps - 1) / steps;
+    const int64_t lines = (set / kLineWords + steps - 1) / steps;
     ExprId number = tile.number;
     if (!rows_outside_) number = kernel_.add(kernel_.mul(row, tiles), number);
     const ExprId step = kernel_.add(kernel_.mul(number, blocks), block);
     std::vector<Stmt> body;
     for (int64_t line = 0; line < lines; ++line) {
-      const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(step, lines), line), kLineFloats);
+      const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(step, lines), line), kLineWords);
       const ExprId index = kernel_.add(kernel_.add(base, set), at);
-      body.push_back(ir::make_prefetch(packed_, at_most(index, weight_bytes() / kFloatBytes - 1)));
+      body.push_back(ir::make_prefetch(packed_, at_most(index, weight_bytes() / kWordBytes - 1)));
     }
     return body;
   }
@@ -260,7 +261,7 @@ class Emitter {
     const Window& window = conv_.window;
     if (!window.flat || conv_.in_block == 1) return {};
     std::vector<Stmt> body;
-    for (int64_t p = 0; p < tile.pixels; p += std::max<int64_t>(kLineFloats / conv_.in_block, 1)) {
+    for (int64_t p = 0; p < tile.pixels; p += std::max<int64_t>(kLineWords / conv_.in_block, 1)) {
       const ExprId next =
           at_most(kernel_.add(tile.first, tile.pixels + p), window.out_h * window.out_w - 1);
       const ExprId c =
@@ -367,7 +368,7 @@ bool matches_conv_direct(const Task& task) {
   if (!task.has_root(Op::kConv)) return false;
   const ir::Node& node = task.node(task.region.root);
   const size_t rank = node.type.shape.size();
-  if (rank < 3 || rank > 4 || node.type.dtype != DType::kFloat32) return false;
+  if (rank < 3 || rank > 4 || !has_tiles(node.type.dtype)) return false;
   if (node.type.elements() == 0 || task.type(node.inputs[1]).elements() == 0) return false;
   return task.has_buffer(node.inputs[0]) && weights_of(task, node.inputs[1]) != nullptr;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Strategy `gemm`: matrix products [M, K] x [K, N] of f32. A constant right side that all batches
-// share is packed at compile time as [vectors of columns][K][vector][lane], and then batches are
-// just more rows. Any other right side is packed by the kernel into a panel on the stack, once for
-// all rows, so that it may be transposed, sliced or of any width. Rows = 1 is a matrix-vector
-// product: the tile is then one row of many vectors and streams the weights.
+// Strategy `gemm`: matrix products [M, K] x [K, N] of f32 or i32. A constant right side that all
+// batches share is packed at compile time as [vectors of columns][K][vector][lane], and then
+// batches are just more rows. Any other right side is packed by the kernel into a panel on the
+// stack, once for all rows, so that it may be transposed, sliced or of any width. Rows = 1 is a
+// matrix-vector product: the tile is then one row of many vectors and streams the weights.
 #include <algorithm>
 #include <cstring>
 
@@ -93,8 +93,8 @@ int32_t product_lanes(const Task& task) {
 }
 
 std::vector<std::byte> pack_columns(const Product& p, int64_t set_vectors) {
-  std::vector<float> packed(static_cast<size_t>(p.inner * p.vectors * p.lanes), 0.0f);
-  const float* b = p.shared->data<float>();
+  std::vector<Word> packed(static_cast<size_t>(p.inner * p.vectors * p.lanes), 0);
+  const Word* b = p.shared->data<Word>();
   size_t at = 0;
   for (int64_t first = 0; first < p.vectors; first += set_vectors) {
     const int64_t width = std::min(set_vectors, p.vectors - first) * p.lanes;
@@ -105,7 +105,7 @@ std::vector<std::byte> pack_columns(const Product& p, int64_t set_vectors) {
       }
     }
   }
-  std::vector<std::byte> bytes(packed.size() * sizeof(float));
+  std::vector<std::byte> bytes(packed.size() * sizeof(Word));
   std::memcpy(bytes.data(), packed.data(), bytes.size());
   return bytes;
 }
@@ -119,12 +119,11 @@ class Emitter {
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays) {
     if (product_.shared != nullptr) {
-      panel_ = frame_.add_constant("b", DType::kFloat32, pack_columns(product_, knobs.vectors));
+      panel_ = frame_.add_constant("b", dtype(), pack_columns(product_, knobs.vectors));
     } else {
-      panel_ =
-          kernel_.add_local("b", DType::kFloat32, product_.inner * knobs.vectors * knobs.lanes);
+      panel_ = kernel_.add_local("b", dtype(), product_.inner * knobs.vectors * knobs.lanes);
     }
-    acc_ = kernel_.add_local("acc", DType::kFloat32, knobs.pixels * knobs.vectors * knobs.lanes);
+    acc_ = kernel_.add_local("acc", dtype(), knobs.pixels * knobs.vectors * knobs.lanes);
   }
 
   LoweredKernel emit() {
@@ -145,6 +144,8 @@ class Emitter {
   }
 
  private:
+  DType dtype() const { return frame_.task.type(product_.node).dtype; }
+
   static std::set<NodeId> packed_leaves(const Task& task, const Product& p) {
     if (p.shared == nullptr) return {};
     // The constant stays a leaf if something else of the region reads it.
@@ -214,7 +215,7 @@ class Emitter {
         const ExprId in_panel = kernel_.add(lane, from);
         const ExprId n = kernel_.add(kernel_.mul(set, knobs_.vectors * product_.lanes), in_panel);
         const ExprId value =
-            zero ? kernel_.float_const(0) : evaluator_.value(product_.b, index(k, n));
+            zero ? kernel_.splat(0, {dtype(), 1}) : evaluator_.value(product_.b, index(k, n));
         return {ir::make_store(panel_, kernel_.add(kernel_.mul(k, width), in_panel), value)};
       });
     };
@@ -358,7 +359,7 @@ class Emitter {
 bool matches_gemm(const Task& task) {
   if (!task.has_root(Op::kMatMul)) return false;
   const ir::Node& node = task.node(task.region.root);
-  if (node.type.dtype != DType::kFloat32 || node.type.elements() == 0) return false;
+  if (!has_tiles(node.type.dtype) || node.type.elements() == 0) return false;
   const Product p = make_product(task, product_lanes(task));
   return p.inner > 0 && !knobs_gemm(task).empty();
 }
@@ -369,7 +370,7 @@ std::vector<Knobs> knobs_gemm(const Task& task) {
       rank_tiles(task.target, {{p.rows, 1}}, p.vectors, static_cast<int32_t>(p.lanes));
   std::erase_if(ranked, [&](const Knobs& k) {
     return p.shared == nullptr &&
-           p.inner * k.vectors * k.lanes * static_cast<int64_t>(sizeof(float)) > kPanelBytes;
+           p.inner * k.vectors * k.lanes * static_cast<int64_t>(sizeof(Word)) > kPanelBytes;
   });
   for (Knobs& knobs : ranked) {
     knobs.unroll = static_cast<int32_t>(std::min<int64_t>(p.inner, knobs.pixels == 1 ? 4 : 8));

@@ -41,6 +41,15 @@ double strip_cycles(const CpuTarget& target, int64_t rows, int64_t vectors, cons
 
 }  // namespace
 
+bool has_tiles(ir::DType dtype) {
+  return dtype == ir::DType::kFloat32 || dtype == ir::DType::kInt32;
+}
+
+ExprId multiply_add(ir::Kernel& kernel, ExprId x, ExprId w, ExprId sum) {
+  if (base::is_float(kernel.expr(sum).type.dtype)) return kernel.fma(x, w, sum);
+  return kernel.add(sum, kernel.mul(x, w));
+}
+
 std::vector<TileRun> split_evenly(int64_t rows, int64_t most) {
   if (rows <= 0) return {};
   const int64_t tiles = (rows + most - 1) / most;
@@ -110,9 +119,9 @@ std::vector<Stmt> TileAccumulators::clear() {
   std::vector<Stmt> body;
   for (int64_t pixel = 0; pixel < pixels_; ++pixel) {
     for (int64_t vector = 0; vector < vectors_; ++vector) {
-      body.push_back(
-          ir::make_store(array_, place(pixel, vector),
-                         kernel_.splat(0, {ir::DType::kFloat32, static_cast<int32_t>(lanes_)})));
+      body.push_back(ir::make_store(
+          array_, place(pixel, vector),
+          kernel_.splat(0, {kernel_.array(array_).dtype, static_cast<int32_t>(lanes_)})));
     }
   }
   return body;
@@ -125,7 +134,7 @@ Stmt TileAccumulators::multiply_add(int64_t pixel, int64_t vector, ExprId x, Exp
 Stmt TileAccumulators::multiply_add_vectors(int64_t pixel, int64_t vector, ExprId x, ExprId w) {
   const ExprId at = place(pixel, vector);
   const ExprId sum = kernel_.load(array_, at, static_cast<int32_t>(lanes_));
-  return ir::make_store(array_, at, kernel_.fma(x, w, sum));
+  return ir::make_store(array_, at, lower::multiply_add(kernel_, x, w, sum));
 }
 
 ExprId TileAccumulators::value(int64_t pixel, int64_t vector) {

@@ -12,6 +12,13 @@
 
 namespace camshaft::lower {
 
+// Whether tiles exist for products of a dtype: of four bytes, so that weights are packed as words.
+bool has_tiles(ir::DType dtype);
+// x * w + sum: rounded once in floats, wrapping in integers.
+ir::ExprId multiply_add(ir::Kernel& kernel, ir::ExprId x, ir::ExprId w, ir::ExprId sum);
+// What pack_ functions copy: a number of four bytes, whatever it is.
+using Word = uint32_t;
+
 // Rows of one strip (an image row, a block of matrix rows) and how many strips have that many.
 struct Strip {
   int64_t rows = 0;
@@ -42,7 +49,7 @@ std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>&
 // registers: what there is less of, inputs or weight vectors, is held while the other streams past.
 std::vector<ir::Stmt> in_register_order(std::vector<std::vector<ir::Stmt>> by_pixel);
 
-// The accumulators of a tile: pixels x vectors x lanes floats in a local array, always accessed at
+// The accumulators of a tile: pixels x vectors x lanes numbers in a local array, always accessed at
 // constant places, so that they live in registers.
 class TileAccumulators {
  public:

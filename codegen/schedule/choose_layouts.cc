@@ -12,9 +12,15 @@ namespace {
 
 using ir::Op;
 
+// What windowed kernels compute in: floats, and in quantized networks sums and bytes.
+bool may_block(ir::DType dtype) {
+  return dtype == ir::DType::kFloat32 || dtype == ir::DType::kInt32 || dtype == ir::DType::kInt8 ||
+         dtype == ir::DType::kUInt8;
+}
+
 // The largest block up to `limit` that divides the channels evenly, or 1.
 int32_t fitting_block(const ir::TensorType& type, int32_t limit) {
-  if (type.rank() < 3 || type.dtype != ir::DType::kFloat32) return 1;
+  if (type.rank() < 3 || !may_block(type.dtype)) return 1;
   for (int32_t block = limit; block >= 4; block /= 2) {
     if (type.shape[1] % block == 0 && type.shape[1] > 0) return block;
   }
@@ -31,7 +37,7 @@ bool is_windowed(const Schedule& schedule, const Region& region) {
 // blocked leaf whose channels are its output's channels too.
 int32_t inherited_block(const Schedule& schedule, const Region& region) {
   const ir::TensorType& type = schedule.type(region.output);
-  if (type.rank() < 3 || type.dtype != ir::DType::kFloat32) return 1;
+  if (type.rank() < 3 || !may_block(type.dtype)) return 1;
   int64_t best_elements = 0;
   int32_t block = 1;
   for (NodeId leaf : region.leaves) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tests/codegen/lower/run_schedule.h"
 
+#include <algorithm>
+
 namespace camshaft::lower {
 namespace {
 
@@ -260,6 +262,42 @@ TEST_CASE("pools: max and average, padding, ceil mode, blocked and row-major") {
       check_graph(text, 2e-5, block);
     }
   }
+}
+
+TEST_CASE("products of i32 and pools of bytes take the fast strategies") {
+  const ScheduleRun run = check_graph(R"(graph "g" {
+    %x = input "x" : u8[2x8x9x11]
+    %wide = cast(%x) {to=i32}
+    %w = constant {seed 1} : i32[16x8x3x3]
+    %c = conv(%wide, %w) {strides=[1,1], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=1}
+    %d = constant {seed 2} : i32[16x1x3x3]
+    %e = conv(%c, %d) {strides=[2,2], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=16}
+    %f = cast(%e) {to=f32}
+    %s = constant {splat 0.01171875} : f32[2x16x5x6]
+    %m = mul(%f, %s)
+    %r = round(%m)
+    %q = cast(%r) {to=u8}
+    %p = pool(%q) {kind=max, kernel=[2,2], strides=[1,1], dilations=[1,1], pads_begin=[0,0], pads_end=[1,1]}
+    %n = reshape(%p) {shape=[32,30]}
+    %nw = cast(%n) {to=i32}
+    %g = constant {seed 3} : i32[30x21]
+    %y = matmul(%nw, %g)
+    output "y" = %y
+  })");
+  for (const char* strategy : {"conv_direct", "conv_depthwise", "pool", "gemm"}) {
+    INFO(strategy);
+    CHECK(std::count(run.strategies.begin(), run.strategies.end(), strategy) == 1);
+  }
+}
+
+TEST_CASE("matrices of i32 that are no constants are packed") {
+  const ScheduleRun run = check_graph(R"(graph "g" {
+    %a = input "a" : i32[3x7x20]
+    %b = input "b" : i32[3x20x13]
+    %y = matmul(%a, %b)
+    output "y" = %y
+  })");
+  CHECK(run.strategies == Strategies{"gemm"});
 }
 
 TEST_CASE("squeeze-and-excite on blocked tensors") {
