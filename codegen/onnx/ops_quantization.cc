@@ -9,34 +9,72 @@
 namespace camshaft::onnx {
 namespace {
 
-// A scale or zero point stretched over x: a scalar, [extent of axis], or with blocks x's shape with
-// the axis divided.
-Value over_blocks(NodeReader& node, Value parameter, Value x, int axis, int64_t block) {
-  const int64_t blocks = parameter.dim(axis);
-  if (parameter.rank() != x.rank() || block > INT32_MAX ||
-      (x.dim(axis) - 1) / block + 1 != blocks) {
-    return node.invalid("scales %s don't fit %s in blocks of %lld",
-                        shape_text(parameter.shape()).c_str(), shape_text(x.shape()).c_str(),
-                        static_cast<long long>(block));
+// The tensor that is quantized, and along which axis its scales lie. Where blocks of it have a
+// scale each and fill the axis, `x` has that axis divided in two, [blocks, block], so that scales
+// stay as small as they are.
+struct Operand {
+  Value x;
+  Shape shape;  // of the whole
+  int axis = 0;
+  int64_t block = 0;  // 0: no blocks
+  bool is_divided = false;
+};
+
+Operand operand_of(NodeReader& node, Value x) {
+  Operand operand{x, x.shape()};
+  const int64_t axis = node.int_attr("axis", 1);
+  operand.block = node.int_attr("block_size", 0);
+  if (operand.block == 0) {
+    // The axis of a tensor whose scale is a scalar need not exist.
+    if (node.input(1).elements() != 1) operand.axis = node.axis(axis, x.rank());
+    return operand;
   }
-  Shape repeated = parameter.shape();
-  repeated.insert(repeated.begin() + axis + 1, block);
-  Shape flat = parameter.shape();
-  flat[static_cast<size_t>(axis)] = blocks * block;
-  const Value each = broadcast_to(insert_axis(parameter, axis + 1), repeated);
-  return slice_axis(reshape(each, std::move(flat)), axis, 0, x.dim(axis));
+  operand.axis = node.axis(axis, x.rank());
+  if (operand.block < 0 || x.rank() == 0) {
+    node.invalid("block_size must not be negative, and a scalar has no blocks");
+    operand.block = 0;
+    return operand;
+  }
+  operand.is_divided = x.dim(operand.axis) % operand.block == 0;
+  if (!operand.is_divided) return operand;
+  Shape divided = x.shape();
+  divided[static_cast<size_t>(operand.axis)] /= operand.block;
+  divided.insert(divided.begin() + operand.axis + 1, operand.block);
+  operand.x = reshape(x, std::move(divided));
+  return operand;
 }
 
-Value over(NodeReader& node, Value parameter, Value x, int64_t axis, int64_t block) {
+// Each number of a parameter `block` times.
+Value repeated(Value parameter, const Operand& operand) {
+  const int axis = operand.axis;
+  const int64_t blocks = parameter.dim(axis);
+  Shape stretched = parameter.shape();
+  stretched.insert(stretched.begin() + axis + 1, operand.block);
+  Shape flat = parameter.shape();
+  flat[static_cast<size_t>(axis)] = blocks * operand.block;
+  const Value each = broadcast_to(insert_axis(parameter, axis + 1), stretched);
+  return slice_axis(reshape(each, std::move(flat)), axis, 0,
+                    operand.shape[static_cast<size_t>(axis)]);
+}
+
+// A scale or zero point as it broadcasts against operand.x: it is a scalar, [extent of axis], or
+// with blocks of the operand's shape with the axis divided.
+Value over(NodeReader& node, Value parameter, const Operand& operand) {
   if (!parameter || parameter.elements() == 1) return reshape(parameter, {});
-  const int place = node.axis(axis, x.rank());
-  if (x.rank() == 0) return {};
-  if (block > 0) return over_blocks(node, parameter, x, place, block);
-  if (parameter.rank() == 1 && parameter.dim(0) == x.dim(place)) {
-    return place_axes(parameter, {place}, x.rank());
+  const auto rank = static_cast<int>(operand.shape.size());
+  const int64_t extent = rank == 0 ? 1 : operand.shape[static_cast<size_t>(operand.axis)];
+  if (operand.block > 0) {
+    const int64_t blocks = extent == 0 ? 0 : (extent - 1) / operand.block + 1;
+    if (parameter.rank() == rank && parameter.dim(operand.axis) == blocks) {
+      return operand.is_divided ? insert_axis(parameter, operand.axis + 1)
+                                : repeated(parameter, operand);
+    }
+  } else if (parameter.rank() == 1 && rank > 0 && parameter.dim(0) == extent) {
+    return place_axes(parameter, {operand.axis}, rank);
   }
-  return node.invalid("scales %s don't fit axis %d of %s", shape_text(parameter.shape()).c_str(),
-                      place, shape_text(x.shape()).c_str());
+  return node.invalid("scales %s don't fit axis %d of %s, in blocks of %lld",
+                      shape_text(parameter.shape()).c_str(), operand.axis,
+                      shape_text(operand.shape).c_str(), static_cast<long long>(operand.block));
 }
 
 // What a narrow value stands for in arithmetic; any other value is that itself.
@@ -58,10 +96,8 @@ Value quantize_to_int(Value quotient, Value zero, ElementType target) {
 // The quotient is rounded in the dtype of the scale, or `precision`; the sum with the zero point is
 // exact in f32. A cast to an integer saturates.
 Value read_quantize_linear(NodeReader& node) {
-  const Value x = node.input(0);
+  const Operand operand = operand_of(node, node.input(0));
   const Value zero = node.input(2);
-  const int64_t axis = node.int_attr("axis", 1);
-  const int64_t block = node.int_attr("block_size", 0);
   const bool saturate = node.flag_attr("saturate", true);
   const ElementType otherwise = zero ? zero.element_type() : ElementType{DType::kUInt8};
   // 0 stands for "not given".
@@ -76,29 +112,26 @@ Value read_quantize_linear(NodeReader& node) {
       (!base::is_int(target.dtype) || base::dtype_size_bytes(target.dtype) > 2)) {
     return node.unsupported("quantizes to %s", base::dtype_name(target.dtype));
   }
-  const Value scale = over(node, cast(scales, precision), x, axis, block);
-  const Value quotient = broadcast_to(cast(x, precision) / scale, x.shape());
-  const Value offset = over(node, numbers_of(zero), x, axis, block);
+  Value y = cast(operand.x, precision) / over(node, cast(scales, precision), operand);
+  const Value offset = over(node, numbers_of(zero), operand);
   const bool is_float = target.narrow != Narrow::kNone && narrow_format(target.narrow).is_float;
-  if (!is_float) return broadcast_to(quantize_to_int(quotient, offset, target), x.shape());
-  Value y = quotient;
+  if (!is_float) return reshape(quantize_to_int(y, offset, target), operand.shape);
   if (offset) y = cast(y, DType::kFloat32) + cast(offset, DType::kFloat32);
-  return encode_narrow(y, target.narrow, {.saturate = saturate});
+  return reshape(encode_narrow(y, target.narrow, {.saturate = saturate}), operand.shape);
 }
 
 // Differences are exact: in f32 for up to 16 bits, else in i32.
 Value read_dequantize_linear(NodeReader& node) {
-  const Value x = numbers_of(node.input(0));
+  const Operand operand = operand_of(node, numbers_of(node.input(0)));
   const Value scales = numbers_of(node.input(1));
-  const int64_t axis = node.int_attr("axis", 1);
-  const int64_t block = node.int_attr("block_size", 0);
   DType target = scales.dtype();
   if (node.int_attr("output_dtype", 0) != 0) target = node.dtype_attr("output_dtype", target);
-  const DType exact = x.dtype() == DType::kInt32 ? DType::kInt32 : DType::kFloat32;
-  Value y = cast(x, exact);
-  if (node.input(2)) y = y - cast(over(node, numbers_of(node.input(2)), x, axis, block), exact);
+  const DType exact = operand.x.dtype() == DType::kInt32 ? DType::kInt32 : DType::kFloat32;
+  Value y = cast(operand.x, exact);
+  if (node.input(2)) y = y - cast(over(node, numbers_of(node.input(2)), operand), exact);
   const DType wide = target == DType::kFloat64 ? target : DType::kFloat32;
-  return cast(cast(y, wide) * cast(over(node, scales, x, axis, block), wide), target);
+  return cast(reshape(cast(y, wide) * cast(over(node, scales, operand), wide), operand.shape),
+              target);
 }
 
 constexpr OpRow kOps[] = {

@@ -30,6 +30,12 @@ bool takes_broadcasts(Op op) {
   return op != Op::kReshape && op != Op::kTranspose && op != Op::kSlice;
 }
 
+// How much larger than its operands a node's data may be. Weights of 8 bits become floats: a kernel
+// that reads constant weights packs them as such, any other would convert them in each run.
+int64_t most_growth(Op op) {
+  return op == Op::kCast || op == Op::kGather ? 4 : 2;
+}
+
 // Whether the node is known, and neither it nor a stretched operand would become too large.
 bool can_fold(const Graph& graph, const Node& node) {
   if (node.op == Op::kBroadcast) return false;
@@ -43,7 +49,8 @@ bool can_fold(const Graph& graph, const Node& node) {
     stretched_bytes = std::max(stretched_bytes, graph.node(operand).type.size_bytes());
   }
   const int64_t on_the_way = ir::is_elementwise(node.op) ? kStretchedBytes : kAlwaysAllowedBytes;
-  return node.type.size_bytes() <= std::max(2 * source_bytes, kAlwaysAllowedBytes) &&
+  return node.type.size_bytes() <=
+             std::max(most_growth(node.op) * source_bytes, kAlwaysAllowedBytes) &&
          stretched_bytes <= std::max(2 * source_bytes, on_the_way);
 }
 

@@ -18,7 +18,7 @@ Graph remove_dead(const Graph& graph);
 
 // Computes nodes whose operands are all constants (or Broadcasts of constants), with the oracle,
 // rounding once to the node's dtype. A Broadcast stays: constants don't grow beyond twice the bytes
-// they were computed from (64 KiB are always allowed). Exact where the runtime's functions are
+// they were computed from, by a Cast or a table's Gather four times (64 KiB are always allowed). Exact where the runtime's functions are
 // correctly rounded; otherwise this is the more precise value.
 Graph fold_constants(const Graph& graph);
 

@@ -53,6 +53,14 @@ TEST_CASE("constants do not grow") {
                   "%y = reduce(%b) {kind=sum, axes=[0]}\noutput \"y\" = %y");
 }
 
+TEST_CASE("weights of 8 bits become floats") {
+  const std::string weights = "%a = constant {seed 1} : i8[200x200]\n";
+  const ir::Graph folded =
+      fold_constants(ir::graph_from(weights + "%y = cast(%a) {to=f32}\noutput \"y\" = %y"));
+  CHECK(folded.node(folded.outputs[0].node).op == ir::Op::kConstant);
+  check_unchanged(fold_constants, weights + "%y = cast(%a) {to=f64}\noutput \"y\" = %y");
+}
+
 TEST_CASE("a mask of positions is computed up to 64 KiB, though the positions are wider") {
   const auto mask = [](int length) {
     const std::string n = std::to_string(length);
