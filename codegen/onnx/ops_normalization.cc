@@ -63,9 +63,14 @@ Value read_hardmax(NodeReader& node) {
 
 // --- Statistics ----------------------------------------------------------------------------------
 
-// The dtype in which statistics are computed: stash_type, f32 unless given.
-DType stash_type(NodeReader& node, DType dtype) {
-  return node.dtype_attr("stash_type", dtype == DType::kFloat64 ? dtype : DType::kFloat32);
+// The dtype in which statistics are computed where nothing else is said.
+DType statistics_dtype(Value x) {
+  return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+}
+
+// The same where attribute stash_type may say something else.
+DType stash_type(NodeReader& node, Value x) {
+  return node.dtype_attr("stash_type", statistics_dtype(x));
 }
 
 // Values along the channel axis, 1, of x.
@@ -135,16 +140,17 @@ Value read_instance_normalization(NodeReader& node) {
   if (x.rank() < 3) return node.invalid("needs [N, C, spatial...]");
   const Value scale = along_channels(node, node.input(1), "scale");
   const Value shift = along_channels(node, node.input(2), "B");
+  const DType dtype = statistics_dtype(x);
   const Normalized normalized =
-      normalize(x, axis_range(2, x.rank()), node.float_attr("epsilon", 1e-5));
-  return normalized.y * scale + shift;
+      normalize(cast(x, dtype), axis_range(2, x.rank()), node.float_attr("epsilon", 1e-5));
+  return cast(normalized.y * cast(scale, dtype) + cast(shift, dtype), x.dtype());
 }
 
 Value read_layer_normalization(NodeReader& node) {
   const Value x = node.input(0);
   if (x.rank() == 0) return node.invalid("needs an axis");
   const int axis = node.axis(node.int_attr("axis", -1), x.rank());
-  const DType stash = stash_type(node, x.dtype());
+  const DType stash = stash_type(node, x);
   const Normalized normalized =
       normalize(cast(x, stash), axis_range(axis, x.rank()), node.float_attr("epsilon", 1e-5));
   if (node.wants_output(1)) node.set_output(1, normalized.mean);
@@ -159,7 +165,7 @@ Value read_rms_normalization(NodeReader& node) {
   if (x.rank() == 0) return node.invalid("needs an axis");
   const int axis = node.axis(node.int_attr("axis", -1), x.rank());
   const double epsilon = node.float_attr("epsilon", 1e-5);
-  const Value wide = cast(x, stash_type(node, x.dtype()));
+  const Value wide = cast(x, stash_type(node, x));
   const Value y = normalize_rms(wide, axis_range(axis, x.rank()), epsilon).y;
   return cast(y, node.input(1).dtype()) * broadcast_to(node.input(1), x.shape());
 }
@@ -169,7 +175,7 @@ Value read_group_normalization(NodeReader& node) {
   const Value x = node.input(0);
   const int64_t groups = node.required_int("num_groups");
   const double epsilon = node.float_attr("epsilon", 1e-5);
-  const DType stash = stash_type(node, x.dtype());
+  const DType stash = stash_type(node, x);
   if (x.rank() < 2 || groups < 1 || x.dim(1) < 1 || x.dim(1) % groups != 0) {
     return node.invalid("num_groups must divide the channels");
   }
@@ -244,7 +250,7 @@ Value read_simplified_layer_normalization(NodeReader& node) {
   if (x.rank() == 0) return node.invalid("needs an axis");
   const int axis = node.axis(node.int_attr("axis", -1), x.rank());
   const double epsilon = node.float_attr("epsilon", 1e-5);
-  const Value wide = cast(x, stash_type(node, x.dtype()));
+  const Value wide = cast(x, stash_type(node, x));
   const Normalized normalized = normalize_rms(wide, axis_range(axis, x.rank()), epsilon);
   node.set_output(1, normalized.inverse_deviation);
   return cast(normalized.y, node.input(1).dtype()) * broadcast_to(node.input(1), x.shape());
@@ -271,7 +277,7 @@ Value read_skip_normalization(NodeReader& node, bool simplified) {
                         shape_text(x.shape()).c_str());
   }
   if (!gamma) return {};
-  const DType dtype = x.dtype() == DType::kFloat64 ? x.dtype() : DType::kFloat32;
+  const DType dtype = statistics_dtype(x);
   Value sum = cast(x, dtype) + cast(node.input(1), dtype);
   if (bias) sum = sum + cast(bias, dtype);
   const std::vector<int> last = {x.rank() - 1};

@@ -2,11 +2,14 @@
 """Operators of onnxruntime's own domain, and models that its optimizer wrote: the reader and the
 oracle against onnxruntime."""
 
+import os
+import tempfile
 import unittest
 
 import numpy as np
 import onnx
 import onnx_cases
+import onnxruntime
 import peers
 
 RNG = np.random.default_rng(11)
@@ -169,6 +172,91 @@ def multi_head_cases():
     yield typed(case("qk_causal", q, k[:, :4], v[:, :4], outputs=4, unidirectional=1))
 
 
+# --- Models that the optimizer wrote -------------------------------------------------------------
+
+
+class Net:
+    """A model in the making: nodes one after the other, weights where they are used."""
+
+    def __init__(self):
+        self.nodes, self.weights = [], []
+
+    def constant(self, array):
+        name = "w%d" % len(self.weights)
+        self.weights.append(onnx.numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def __call__(self, op_type, *inputs, **attributes):
+        names = [i if isinstance(i, str) else self.constant(i) for i in inputs]
+        name = "n%d" % len(self.nodes)
+        self.nodes.append(onnx.helper.make_node(op_type, names, [name], name=name, **attributes))
+        return name
+
+    def model(self, x, y):
+        graph = onnx.helper.make_graph(
+            self.nodes, "net", [onnx.helper.make_tensor_value_info("x", 1, x.shape)],
+            [onnx.ValueInfoProto(name=y)], self.weights)
+        return onnx.helper.make_model(graph, ir_version=8,
+                                      opset_imports=[onnx.helper.make_opsetid("", 17)])
+
+
+def linear(net, x, inputs, outputs):
+    weights = rand(inputs, outputs) * np.float32(inputs**-0.5)
+    return net("Add", net("MatMul", x, weights), rand(outputs))
+
+
+def transformer_block(net, x, length=5, width=16, heads=4):
+    """Attention and a perceptron with a gelu, written out as exporters do."""
+    def split(y, order):
+        shape = np.int64([0, length, heads, width // heads])
+        return net("Transpose", net("Reshape", y, shape), perm=order)
+    normal = net("LayerNormalization", x, rand(width), rand(width), axis=-1)
+    query = split(linear(net, normal, width, width), [0, 2, 1, 3])
+    key = split(linear(net, normal, width, width), [0, 2, 3, 1])
+    value = split(linear(net, normal, width, width), [0, 2, 1, 3])
+    scores = net("Div", net("MatMul", query, key), np.float32((width // heads)**0.5))
+    mixed = net("MatMul", net("Softmax", scores, axis=-1), value)
+    merged = net("Reshape", net("Transpose", mixed, perm=[0, 2, 1, 3]), np.int64([0, 0, width]))
+    x = net("Add", x, linear(net, merged, width, width))
+    hidden = linear(net, net("LayerNormalization", x, rand(width), rand(width), axis=-1), width, 32)
+    erf = net("Erf", net("Div", hidden, np.float32(2**0.5)))
+    gelu = net("Mul", net("Mul", hidden, net("Add", erf, np.float32(1))), np.float32(0.5))
+    return net("Add", x, linear(net, gelu, 32, width))
+
+
+def residual_block(net, x, channels=8):
+    """Convolutions with activations and a residual."""
+    def conv(y):
+        return net("Conv", y, rand(channels, channels, 3, 3) / 8, rand(channels), pads=[1] * 4)
+    y = net("LeakyRelu", conv(x), alpha=0.1)
+    y = net("Clip", conv(y), np.float32(0), np.float32(6))
+    y = net("Relu", net("Add", conv(y), x))
+    return net("Sigmoid", conv(y))
+
+
+def optimized(model):
+    """What onnxruntime's optimizer makes of a model, short of what depends on the machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.optimized_model_filepath = os.path.join(folder, "optimized.onnx")
+        options.graph_optimization_level = (
+            onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED)
+        onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                     providers=["CPUExecutionProvider"])
+        return onnx.load(options.optimized_model_filepath)
+
+
+def optimized_case(name, x, *blocks):
+    """The optimized model of blocks, with the outputs of the model as it was."""
+    net, y = Net(), "x"
+    for block in blocks:
+        y = block(net, y)
+    model = net.model(x, y)
+    outputs = peers.reference(onnx_cases.Case(name, model, [x], []))
+    return onnx_cases.Case(name, optimized(model), [x], outputs)
+
+
 FAMILIES = (activation_cases, conv_cases, matrix_cases, normalization_cases, skip_sum_cases,
             attention_cases, multi_head_cases)
 
@@ -180,6 +268,21 @@ class OnnxMicrosoft(unittest.TestCase):
         for target in peers.TARGETS:
             wrong += peers.wrong_on_target(cases, target)
         self.assertEqual("\n".join(wrong), "")
+
+
+    def test_models_that_the_optimizer_wrote(self):
+        cases = [optimized_case("transformer", rand(2, 5, 16), transformer_block,
+                                transformer_block),
+                 optimized_case("residual", rand(1, 8, 6, 7), residual_block)]
+        for case, expected in zip(cases, ({"Gelu", "FusedMatMul"}, {"FusedConv"})):
+            own = {n.op_type for n in case.model.graph.node if n.domain == "com.microsoft"}
+            self.assertLessEqual(expected, own)
+        cases, wrong = peers.refer(cases)
+        wrong += peers.wrong_on_oracle(cases)
+        for target in peers.TARGETS:
+            for case in cases:
+                wrong += peers.wrong_on_target([case], target)
+        self.assertEqual(wrong, [])
 
 
 def add_test(family):
