@@ -136,6 +136,12 @@ std::optional<std::vector<double>> NodeReader::floats_attr(std::string_view name
   return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
 }
 
+std::optional<std::vector<std::string>> NodeReader::strings_attr(std::string_view name) {
+  const AttributeProto* attribute = find_typed(name, AttributeProto::STRINGS);
+  if (attribute == nullptr) return std::nullopt;
+  return std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
 Value NodeReader::tensor_attr(std::string_view name) {
   const AttributeProto* attribute = find_typed(name, AttributeProto::TENSOR);
   if (attribute == nullptr) return {};

@@ -66,6 +66,7 @@ class NodeReader {
   std::string string_attr(std::string_view name, std::string_view otherwise);
   std::optional<Shape> ints_attr(std::string_view name);
   std::optional<std::vector<double>> floats_attr(std::string_view name);
+  std::optional<std::vector<std::string>> strings_attr(std::string_view name);
   Value tensor_attr(std::string_view name);
   Value sparse_tensor_attr(std::string_view name);  // made dense
   // A TensorProto.DataType as a dtype; `otherwise` also if it is one that we lack.

@@ -14,6 +14,7 @@ std::vector<OpFamily> op_families() {
       movement_ops(),
       indexing_ops(),
       scatter_ops(),
+      recurrent_ops(),
       window_ops(),
       resize_ops(),
       matrix_ops(),

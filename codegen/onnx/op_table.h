@@ -49,6 +49,7 @@ OpFamily constant_ops();
 OpFamily movement_ops();
 OpFamily indexing_ops();
 OpFamily scatter_ops();
+OpFamily recurrent_ops();
 OpFamily window_ops();
 OpFamily resize_ops();
 OpFamily matrix_ops();

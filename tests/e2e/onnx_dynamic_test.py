@@ -186,6 +186,19 @@ CHAINS = {
             c = Mul(so, r)
         }>(z, x)
     }""",
+    "recurrent": """g (float[6,4] x) => (float[n,2,1,2] y, float[2,1,2] last) {
+        z = Constant<value_ints=[0]>()
+        col = Gather<axis=1>(x, z)
+        one = Constant<value_ints=[1]>()
+        flat = Squeeze(col, one)
+        half = Constant<value_float=0.4>()
+        m = Greater(flat, half)
+        rows = Compress<axis=0>(x, m)
+        sequence = Unsqueeze(rows, one)
+        w = Constant<value=float[2,2,4] {1,-1,2,0, 0.5,1,-2,1, 1,1,-1,0, 2,-1,0.5,-0.5}>()
+        r = Constant<value=float[2,2,2] {0.5,-0.5, 1,0.25, -1,0.5, 0.25,1}>()
+        y, last = RNN<hidden_size=2, direction="bidirectional">(sequence, w, r)
+    }""",
     "nms": """g (float[6,4] x) => (int64[n,3] y, float[n,4] boxes) {
         b = Unsqueeze(x, z)
         z = Constant<value_ints=[0]>()

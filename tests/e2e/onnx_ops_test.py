@@ -25,13 +25,10 @@ MISSING_OPERATORS = """
     Col2Im
     DFT
     Det
-    GRU
     HammingWindow
     HannWindow
-    LSTM
     MaxUnpool
     MelWeightMatrix
-    RNN
     RandomUniformLike
     ReverseSequence
     STFT

@@ -102,6 +102,12 @@ class Model {
     return *this;
   }
 
+  Model& attr_strings(const std::string& name, std::initializer_list<const char*> values) {
+    ::onnx::AttributeProto* added = attribute(name, ::onnx::AttributeProto::STRINGS);
+    for (const char* value : values) added->add_strings(value);
+    return *this;
+  }
+
   std::string bytes() const { return proto.SerializeAsString(); }
 
   ::onnx::ModelProto proto;
