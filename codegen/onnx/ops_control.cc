@@ -246,56 +246,67 @@ std::optional<Shape> per_scan(NodeReader& node, const char* name, size_t count) 
   return std::nullopt;
 }
 
+// What iteration i reads of each scanned value.
+std::optional<std::vector<Value>> scan_step(NodeReader& node, const std::vector<Value>& scanned,
+                                            const ScanLists& lists, int64_t i, int64_t steps) {
+  std::vector<Value> inputs;
+  const Value one = node.builder().scalar(DType::kInt64, 1);
+  const Value begin = node.builder().scalar(DType::kInt64, static_cast<double>(i));
+  for (size_t s = 0; s < scanned.size(); ++s) {
+    const int axis = lists.input_axes[s];
+    if (scanned[s].dim(axis) != steps) {
+      node.invalid("its sequences differ in length");
+      return std::nullopt;
+    }
+    const bool is_back = lists.input_directions[s] != 0;
+    const Value last = extent_of(scanned[s], axis) - 1.0;
+    const Value step =
+        has_count(scanned[s], axis)
+            ? slice_counted(scanned[s], axis, is_back ? last - begin : begin, 1, one, 1)
+            : slice_axis(scanned[s], axis, is_back ? steps - 1 - i : i, 1);
+    inputs.push_back(drop_axes(step, {axis}));
+  }
+  return inputs;
+}
+
+// Scan output k as one tensor.
+Value scan_output(NodeReader& node, const Unrolled& loop, const ScanLists& lists, size_t k) {
+  const std::vector<Value>& values = loop.scanned[k];
+  if (values.empty()) return node.unsupported("its sequences are empty");
+  const bool is_reversed = lists.output_directions[k] != 0;
+  const int rank = values[0].rank() + 1;
+  const int axis = lists.output_axes[k] < 0 ? lists.output_axes[k] + rank : lists.output_axes[k];
+  if (axis < 0 || axis >= rank) {
+    return node.invalid("scan output axis %d is not one of %d axes", axis, rank);
+  }
+  if (is_reversed && !known_bool(loop.alive)) {
+    return node.unsupported("a reversed scan output of a sequence whose length depends on data");
+  }
+  return stacked(node, values, axis, loop.count, is_reversed);
+}
+
 // One sequence: `states` first, then the values that are scanned, then what it gives.
 std::optional<std::vector<Value>> scan_sequence(NodeReader& node, const ::onnx::GraphProto& body,
                                                 std::vector<Value> states,
                                                 const std::vector<Value>& scanned,
                                                 const ScanLists& lists) {
-  const Value first = scanned[0];
-  const int64_t steps = first.dim(lists.input_axes[0]);
-  const Value length = extent_of(first, lists.input_axes[0]);
+  const int64_t steps = scanned[0].dim(lists.input_axes[0]);
+  const Value length = extent_of(scanned[0], lists.input_axes[0]);
   const size_t outputs = static_cast<size_t>(body.output_size()) - states.size();
   Unrolled loop{std::move(states), std::vector<std::vector<Value>>(outputs), {}, {}};
   for (int64_t i = 0; i < steps; ++i) {
     loop.alive = less(node.builder().scalar(DType::kInt64, static_cast<double>(i)), length);
+    const std::optional<std::vector<Value>> step = scan_step(node, scanned, lists, i, steps);
+    if (!step) return std::nullopt;
     std::vector<Value> inputs = loop.carried;
-    for (size_t s = 0; s < scanned.size(); ++s) {
-      const int axis = lists.input_axes[s];
-      if (scanned[s].dim(axis) != steps) {
-        node.invalid("its sequences differ in length");
-        return std::nullopt;
-      }
-      const Value last = extent_of(scanned[s], axis) - 1.0;
-      const Value begin = node.builder().scalar(DType::kInt64, static_cast<double>(i));
-      const bool is_back = lists.input_directions[s] != 0;
-      const Value one = node.builder().scalar(DType::kInt64, 1);
-      const Value step =
-          has_count(scanned[s], axis)
-              ? slice_counted(scanned[s], axis, is_back ? last - begin : begin, 1, one, 1)
-              : slice_axis(scanned[s], axis, is_back ? steps - 1 - i : i, 1);
-      inputs.push_back(drop_axes(step, {axis}));
-    }
+    inputs.insert(inputs.end(), step->begin(), step->end());
     const std::optional<std::vector<Value>> results = node.read_subgraph(body, inputs);
     if (!results || !take_iteration(node, *results, &loop)) return std::nullopt;
   }
   std::vector<Value> results = std::move(loop.carried);
-  for (size_t i = 0; i < outputs; ++i) {
-    if (loop.scanned[i].empty()) {
-      node.unsupported("its sequences are empty");
-      return std::nullopt;
-    }
-    const bool is_reversed = lists.output_directions[i] != 0;
-    const int rank = loop.scanned[i][0].rank() + 1;
-    const int axis = lists.output_axes[i] < 0 ? lists.output_axes[i] + rank : lists.output_axes[i];
-    if (axis < 0 || axis >= rank) {
-      node.invalid("scan output axis %d is not one of %d axes", axis, rank);
-      return std::nullopt;
-    }
-    if (is_reversed && !known_bool(loop.alive)) {
-      node.unsupported("a reversed scan output of a sequence whose length depends on data");
-      return std::nullopt;
-    }
-    results.push_back(stacked(node, loop.scanned[i], axis, loop.count, is_reversed));
+  for (size_t k = 0; k < outputs; ++k) {
+    results.push_back(scan_output(node, loop, lists, k));
+    if (!results.back()) return std::nullopt;
   }
   return results;
 }
