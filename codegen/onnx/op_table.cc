@@ -32,7 +32,7 @@ std::vector<OpFamily> op_families() {
       dynamic_ops(),
       sampling_ops(),
       roi_ops(),
-      ml_ops(),
+      ml_ops(), transposed_ops(),
   };
 }
 // clang-format on

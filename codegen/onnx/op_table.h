@@ -67,6 +67,7 @@ OpFamily dynamic_ops();
 OpFamily sampling_ops();
 OpFamily roi_ops();
 OpFamily ml_ops();
+OpFamily transposed_ops();
 
 // All of them.
 std::vector<OpFamily> op_families();

@@ -7,6 +7,7 @@
 #include "codegen/onnx/activations.h"
 #include "codegen/onnx/format.h"
 #include "codegen/onnx/op_table.h"
+#include "codegen/onnx/pool_indices.h"
 #include "codegen/onnx/window.h"
 #include "runtime/base/bytes.h"
 
@@ -159,27 +160,45 @@ Value read_conv_transpose(NodeReader& node) {
 
 // --- Pools ---------------------------------------------------------------------------------------
 
-Value read_pool(NodeReader& node, ir::PoolKind kind) {
+std::optional<ir::PoolAttrs> read_pool(NodeReader& node, ir::PoolKind kind) {
   const Value x = node.input(0);
   std::optional<Shape> kernel = pool_kernel(node, x);
-  if (!kernel) return {};
+  if (!kernel) return std::nullopt;
   const std::optional<Window> window = read_window(node, x, std::move(*kernel));
   const bool ceil_mode = node.flag_attr("ceil_mode", false);
   const bool count_include_pad =
       kind == ir::PoolKind::kAverage && node.flag_attr("count_include_pad", false);
-  if (!window) return {};
-  return pool(x, {kind, window->kernel, window->strides, window->dilations, window->pads_begin,
-                  window->pads_end, count_include_pad, ceil_mode});
+  if (!window) return std::nullopt;
+  return ir::PoolAttrs{kind,
+                       window->kernel,
+                       window->strides,
+                       window->dilations,
+                       window->pads_begin,
+                       window->pads_end,
+                       count_include_pad,
+                       ceil_mode};
 }
 
 Value read_max_pool(NodeReader& node) {
-  node.ignore_attr("storage_order");  // concerns the indices only
-  if (node.wants_output(1)) return node.unsupported("output 1 (Indices) is not supported");
-  return read_pool(node, ir::PoolKind::kMax);
+  const bool column_major = node.flag_attr("storage_order", false);
+  const std::optional<ir::PoolAttrs> attrs = read_pool(node, ir::PoolKind::kMax);
+  if (!attrs) return {};
+  const Value x = node.input(0);
+  const Value y = pool(x, *attrs);
+  if (y && node.wants_output(1)) {
+    const Shape outputs(y.shape().begin() + 2, y.shape().end());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const std::optional<int64_t> taps = base::checked_mul(outputs[i], attrs->kernel[i]);
+      if (!node.builder().may_make(taps.value_or(INT64_MAX))) return {};
+    }
+    node.set_output(1, max_pool_indices(x, *attrs, outputs, column_major));
+  }
+  return y;
 }
 
 Value read_average_pool(NodeReader& node) {
-  return read_pool(node, ir::PoolKind::kAverage);
+  const std::optional<ir::PoolAttrs> attrs = read_pool(node, ir::PoolKind::kAverage);
+  return attrs ? pool(node.input(0), *attrs) : Value();
 }
 
 Value power(Value x, int64_t p) {
