@@ -321,6 +321,32 @@ Value read_gather_elements(NodeReader& node) {
                 element_numbers(indices, data.shape(), axis, Outside::kUnspecified), 0);
 }
 
+// Gathers from the sequences laid one after the other.
+Value read_reverse_sequence(NodeReader& node) {
+  const Value x = node.input(0);
+  const Value lengths = node.input(1);
+  const int64_t time = node.int_attr("time_axis", 0);
+  const int64_t batch = node.int_attr("batch_axis", 1);
+  if (x.rank() < 2 || time + batch != 1 || time * batch != 0) {
+    return node.invalid("needs x of rank 2 or more, and time_axis and batch_axis 0 and 1");
+  }
+  const int batch_axis = static_cast<int>(batch);
+  if (lengths.rank() != 1 || lengths.dim(0) != x.dim(batch_axis) ||
+      !base::is_int(lengths.dtype())) {
+    return node.invalid("sequence_lens must be one integer for each of the %lld sequences",
+                        static_cast<long long>(x.dim(batch_axis)));
+  }
+  const Value step = positions(&node.builder(), x.dim(1 - batch_axis), 1 - batch_axis, 2);
+  const Value sequence = positions(&node.builder(), x.dim(batch_axis), batch_axis, 2);
+  const Value length = place_axes(cast(lengths, DType::kInt64), {batch_axis}, 2);
+  const Value from = select(less(step, length), length - 1.0 - step, step);
+  const Value row = batch_axis == 0 ? sequence * static_cast<double>(x.dim(1)) + from
+                                    : from * static_cast<double>(x.dim(1)) + sequence;
+  Shape rows = {x.dim(0) * x.dim(1)};
+  rows.insert(rows.end(), x.shape().begin() + 2, x.shape().end());
+  return gather(reshape(x, std::move(rows)), row, 0);
+}
+
 // The last axis of indices holds the first coordinates after the batch axes.
 Value read_gather_nd(NodeReader& node) {
   const Value data = without_counts(node.input(0));
@@ -397,6 +423,7 @@ constexpr OpRow kOps[] = {
     {"CenterCropPad", 18, 2, 2, read_center_crop_pad},
     {"Gather", 7, 2, 2, read_gather},
     {"GatherElements", 11, 2, 2, read_gather_elements},
+    {"ReverseSequence", 10, 2, 2, read_reverse_sequence},
     {"GatherND", 11, 2, 2, read_gather_nd},
     {"OneHot", 9, 3, 3, read_one_hot},
     {"Trilu", 14, 1, 2, read_trilu},

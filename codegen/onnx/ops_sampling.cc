@@ -200,9 +200,9 @@ std::optional<Deformed> read_deformed(NodeReader& node) {
   const int64_t groups = node.int_attr("group", 1);
   const int64_t offsets = node.int_attr("offset_group", 1);
   if (!kernel) return std::nullopt;
-  std::optional<Window> window = read_window_without_pads(node, x, std::move(*kernel));
+  std::optional<Window> window = read_window_without_pads(node, kernel->size(), std::move(*kernel));
   if (!window || !read_explicit_pads(node, &*window)) return std::nullopt;
-  std::optional<Shape> outputs = window_positions(node, x, *window);
+  std::optional<Shape> outputs = window_positions(node, spatial_extents(x), *window);
   if (!outputs) return std::nullopt;
   if (groups < 1 || offsets < 1 || x.dim(1) % groups != 0 || x.dim(1) % offsets != 0 ||
       w.dim(0) % groups != 0 || w.dim(1) != x.dim(1) / groups || x.elements() == 0) {

@@ -35,8 +35,7 @@ std::optional<Shape> pool_kernel(NodeReader& node, Value x) {
   return std::nullopt;
 }
 
-std::optional<Window> read_window_without_pads(NodeReader& node, Value x, Shape kernel) {
-  const auto rank = static_cast<size_t>(std::max(x.rank() - 2, 0));
+std::optional<Window> read_window_without_pads(NodeReader& node, size_t rank, Shape kernel) {
   Window window;
   window.strides = node.ints_attr("strides").value_or(Shape(rank, 1));
   window.dilations = node.ints_attr("dilations").value_or(Shape(rank, 1));
@@ -79,7 +78,8 @@ bool read_explicit_pads(NodeReader& node, Window* window) {
 }
 
 std::optional<Window> read_window(NodeReader& node, Value x, Shape kernel) {
-  std::optional<Window> window = read_window_without_pads(node, x, std::move(kernel));
+  std::optional<Window> window =
+      read_window_without_pads(node, spatial_extents(x).size(), std::move(kernel));
   const std::optional<std::string> mode = read_auto_pad(node);
   if (!window || !mode) return std::nullopt;
   if (*mode == "NOTSET") {
@@ -126,10 +126,11 @@ Value add_bias(NodeReader& node, Value y, Value bias) {
   return y + place_axes(bias, {1}, y.rank());
 }
 
-std::optional<Shape> window_positions(NodeReader& node, Value x, const Window& window) {
+std::optional<Shape> window_positions(NodeReader& node, const Shape& extents,
+                                      const Window& window) {
   Shape positions;
   for (size_t i = 0; i < window.rank(); ++i) {
-    const int64_t padded = x.shape()[i + 2] + window.pads_begin[i] + window.pads_end[i];
+    const int64_t padded = extents[i] + window.pads_begin[i] + window.pads_end[i];
     if (padded < window.span(i)) {
       node.invalid("spatial axis %zu: the window of %lld is larger than the padded input %lld", i,
                    static_cast<long long>(window.span(i)), static_cast<long long>(padded));
@@ -138,6 +139,10 @@ std::optional<Shape> window_positions(NodeReader& node, Value x, const Window& w
     positions.push_back((padded - window.span(i)) / window.strides[i] + 1);
   }
   return positions;
+}
+
+Shape spatial_extents(Value x) {
+  return x.rank() < 2 ? Shape() : Shape(x.shape().begin() + 2, x.shape().end());
 }
 
 }  // namespace camshaft::onnx

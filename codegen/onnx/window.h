@@ -31,7 +31,7 @@ std::optional<Shape> pool_kernel(NodeReader& node, Value x);
 std::optional<Window> read_window(NodeReader& node, Value x, Shape kernel);
 
 // The parts of it, for operators that pad in their own way.
-std::optional<Window> read_window_without_pads(NodeReader& node, Value x, Shape kernel);
+std::optional<Window> read_window_without_pads(NodeReader& node, size_t rank, Shape kernel);
 std::optional<std::string> read_auto_pad(NodeReader& node);
 bool read_explicit_pads(NodeReader& node, Window* window);
 
@@ -46,7 +46,11 @@ Value convolve(NodeReader& node, Value x, Value w);
 // y [N, C, spatial...] plus one value a channel; y if `bias` is absent.
 Value add_bias(NodeReader& node, Value y, Value bias);
 
-// How many positions of the window there are on each spatial axis of x. A problem if it never fits.
-std::optional<Shape> window_positions(NodeReader& node, Value x, const Window& window);
+// How many positions of the window there are along spatial axes of these extents. A problem if it
+// never fits.
+std::optional<Shape> window_positions(NodeReader& node, const Shape& extents, const Window& window);
+
+// The extents of the spatial axes of x [N, C, spatial...].
+Shape spatial_extents(Value x);
 
 }  // namespace camshaft::onnx
