@@ -13,9 +13,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Elements between the two steps of a pooling; regions beyond that go into further parts.
 constexpr int64_t kMostElements = 1 << 24;
 
-// At most 4 samples of a bin are less than 1 away from an element. One more before and one behind
-// them allow for places that were rounded.
-constexpr int64_t kNearSamples = 6;
+// At most 6 samples of a bin reach an element, which is from 2 before it (where it is the second)
+// to 1 behind. One more before and one behind them allow for places that were rounded.
+constexpr int64_t kNearSamples = 8;
 
 // --- Pooling -------------------------------------------------------------------------------------
 
@@ -113,7 +113,9 @@ AxisWeights sampled_weights(const SampledAxis& axis, int64_t bins, int64_t exten
   const Value zero = scalar_like(element, 0);
   const Value step = by_region(axis.bin, 4) / by_region(axis.count, 4);
   const Value none = broadcast_to(zero, {1, 1, 1, 1});
-  const Value before = (element - 1.0 - sample_places(axis, bins, 1, none)) / step;
+  // Samples before the first element count as being there, where the second one has weight 0.
+  const Value reach = select(less(element, 1.5), scalar_like(element, -1), element - 1.0);
+  const Value before = (reach - sample_places(axis, bins, 1, none)) / step;
   const Value first = max(floor(before), 0.0);
   const Value number = first + count_along(first, kNearSamples, 3, 4);
   const Value place = sample_places(axis, bins, 1, number);
