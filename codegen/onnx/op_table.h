@@ -57,6 +57,7 @@ OpFamily reduce_ops();
 OpFamily normalization_ops();
 OpFamily quantization_ops();
 OpFamily qlinear_ops();
+OpFamily signal_ops();
 OpFamily microsoft_quantization_ops();
 OpFamily attention_ops();
 OpFamily transformer_ops();

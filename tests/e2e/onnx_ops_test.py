@@ -20,8 +20,7 @@ IMPLEMENTATIONS = ("oracle", "llvm", "cpu")
 
 # Operators of the default domain that the reader does not have yet.
 MISSING_OPERATORS = """
-    Bernoulli BlackmanWindow DFT Det HammingWindow HannWindow MelWeightMatrix RandomUniformLike
-    STFT
+    Bernoulli Det RandomUniformLike
 """.split()
 
 # What is refused for good, and what the reader says of it. A case whose every problem is one of
@@ -54,6 +53,9 @@ UNSUPPORTED = {**REFUSED, **NOT_WRITTEN_YET}
 
 # Cases (a regular expression) -> why they fail, and where.
 EXPECTED_FAILURES = {
+    r"test_dft_inverse(_opset19)?":
+        ("what is 0 exactly is above the tolerance in the data, where numpy rounded it",
+         IMPLEMENTATIONS),
     r"node\.test_castlike_(BFLOAT16_to_FLOAT|FLOAT_to_BFLOAT16)(_expanded)?":
         ("the shape of the input 'like' is not the one that the model declares", IMPLEMENTATIONS),
 }
