@@ -58,27 +58,27 @@ Status check_import(const hal::ForeignMemory& memory) {
   if (memory.kind != hal::ForeignKind::kHostPointer) {
     return base::fail(
         Code::kUnsupported, "cpu.import",
-        "The CPU device uses memory in place by its host address only: map this memory "
-        "into the process and import the pointer.");
+        "the CPU device uses memory in place by its host address only: map this memory "
+        "into the process and import the pointer");
   }
   if (memory.row_pitch_bytes != 0 || memory.format != 0) {
     return base::fail(
         Code::kUnsupported, "cpu.import",
-        "The CPU device imports plain bytes, not images: leave pitch and format 0; the "
-        "plan's kernels know the layout.");
+        "the CPU device imports plain bytes, not images: leave pitch and format 0; the "
+        "plan's kernels know the layout");
   }
   const auto address = base::checked_add(memory.handle, memory.offset_bytes);
   if (memory.handle == 0 || !address || !base::checked_add(*address, memory.size_bytes)) {
     return base::fail(Code::kInvalidArgument, "cpu.import",
-                      "%llu bytes at address %#llx can't be memory of this process.",
+                      "%llu bytes at address %#llx can't be memory of this process",
                       static_cast<unsigned long long>(memory.size_bytes),
                       static_cast<unsigned long long>(memory.handle));
   }
   if (!base::is_aligned(*address, kAlignment)) {
     return base::fail(
         Code::kUnsupported, "cpu.import",
-        "Memory at address %#llx can't be used in place: kernels need addresses that are "
-        "multiples of %u.",
+        "memory at address %#llx can't be used in place: kernels need addresses that are "
+        "multiples of %u",
         static_cast<unsigned long long>(*address), kAlignment);
   }
   return base::ok();
@@ -151,7 +151,7 @@ Result<hal::Buffer> CpuDevice::import_memory(const hal::ForeignMemory& memory) {
 Result<hal::Program> CpuDevice::load(const hal::ProgramImage& image) {
   if (image.format != "elf-shared-object") {
     return base::fail(Code::kUnsupported, "cpu.format",
-                      "The CPU device loads \"elf-shared-object\" programs, not \"%.*s\".",
+                      "the CPU device loads 'elf-shared-object' programs, not '%.*s'",
                       static_cast<int>(image.format.size()), image.format.data());
   }
   CAMSHAFT_TRY_ASSIGN(const ElfImage elf, parse_elf(image.bytes, hwio::page_size_bytes()));
@@ -160,10 +160,9 @@ Result<hal::Program> CpuDevice::load(const hal::ProgramImage& image) {
   for (const std::string_view name : image.kernels) {
     const ElfFunction* function = elf.find(name);
     if (function == nullptr) {
-      return base::fail(
-          Code::kCorrupt, "cpu.kernel",
-          "The plan's kernel binary has no function \"%.*s\", which the plan launches.",
-          static_cast<int>(name.size()), name.data());
+      return base::fail(Code::kCorrupt, "cpu.kernel",
+                        "the plan's kernel binary has no function '%.*s', which the plan launches",
+                        static_cast<int>(name.size()), name.data());
     }
     functions.push_back(program.function(*function));
   }

@@ -41,15 +41,15 @@ constexpr uint64_t kMaxGrowthBytes = 8 << 20;
 
 Status damaged(const char* what) {
   return base::fail(Code::kCorrupt, "elf.damaged",
-                    "The plan's kernel binary is damaged: %s. Copy or compile the plan again.",
+                    "the plan's kernel binary is damaged: %s; copy or compile the plan again",
                     what);
 }
 
 Status refused(const char* what) {
   return base::fail(
       Code::kUnsupported, "elf.refused",
-      "The plan's kernel binary is of a kind that is never loaded: %s. Compile the plan "
-      "with camshaft.",
+      "the plan's kernel binary is of a kind that is never loaded: %s; compile the plan "
+      "with camshaft",
       what);
 }
 
@@ -143,7 +143,7 @@ Status Parser::read_header() {
   if (!is_ours) {
     return base::fail(
         Code::kWrongTarget, "elf.machine",
-        "The plan's kernels are for %s, but this machine is %s: compile the plan for it.",
+        "the plan's kernels are for %s, but this machine is %s: compile the plan for it",
         header_.e_machine == kMachine ? "another byte order or word size"
                                       : machine_name(header_.e_machine),
         machine_name(kMachine));
@@ -361,11 +361,10 @@ Status Parser::read_symbol(const Elf64_Sym& symbol, Bytes strings) {
     return damaged("a symbol's name has no end");
   }
   if (symbol.st_shndx == SHN_UNDEF) {
-    return base::fail(
-        Code::kUnsupported, "elf.undefined",
-        "The plan's kernel binary needs \"%.*s\" from outside, but kernels are loaded "
-        "alone. Compile the plan with camshaft.",
-        static_cast<int>(std::min<size_t>(name.size(), 200)), name.data());
+    return base::fail(Code::kUnsupported, "elf.undefined",
+                      "the plan's kernel binary needs '%.*s' from outside, but kernels are loaded "
+                      "alone; compile the plan with camshaft",
+                      static_cast<int>(std::min<size_t>(name.size(), 200)), name.data());
   }
   const unsigned type = ELF64_ST_TYPE(symbol.st_info);
   if (type == STT_GNU_IFUNC || type == STT_TLS) {

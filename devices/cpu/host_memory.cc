@@ -33,7 +33,7 @@ base::Result<HostMemory> HostMemory::allocate(uint64_t size_bytes, const MemoryP
                                          MAP_PRIVATE | MAP_ANONYMOUS | populate, -1, 0, &mapped);
   if (failed != 0) {
     return base::fail_errno(base::Code::kOutOfMemory, "cpu.allocate", -failed,
-                            "No memory for a buffer of %llu bytes",
+                            "no memory for a buffer of %llu bytes",
                             static_cast<unsigned long long>(size_bytes));
   }
   HostMemory memory;

@@ -86,7 +86,7 @@ Result<LoadedProgram> LoadedProgram::map(const ElfImage& image, hwio::MemoryCall
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, &reserved);
   if (failed != 0) {
     return base::fail_errno(base::Code::kIo, "cpu.reserve", -failed,
-                            "No address space for the plan's kernels (%llu bytes)",
+                            "no address space for the plan's kernels (%llu bytes)",
                             static_cast<unsigned long long>(image.memory_bytes));
   }
   auto* start = static_cast<std::byte*>(reserved);
@@ -97,7 +97,7 @@ Result<LoadedProgram> LoadedProgram::map(const ElfImage& image, hwio::MemoryCall
     if (failed != 0) {
       return base::fail_errno(
           base::Code::kIo, "cpu.map", -failed,
-          "The operating system maps no executable memory for the plan's kernels; "
+          "the operating system maps no executable memory for the plan's kernels; "
           "allow this process to (SELinux: execmem; seccomp: memfd_create)");
     }
   }

@@ -38,8 +38,8 @@ class Recorder {
         command.group[1] != 1 || command.group[2] != 1) {
       return base::fail(
           Code::kUnsupported, "cpu.grid",
-          "The CPU device launches over one dimension without groups, not over a grid "
-          "of %ux%ux%u in groups of %ux%ux%u: the plan is for another kind of device.",
+          "the CPU device launches over one dimension without groups, not over a grid "
+          "of %ux%ux%u in groups of %ux%ux%u: the plan is for another kind of device",
           command.grid[0], command.grid[1], command.grid[2], command.group[0], command.group[1],
           command.group[2]);
     }

@@ -40,7 +40,7 @@ Status check_cpus(const ThreadPool::Options& options) {
   if (options.cpus.empty()) return base::ok();
   if (options.cpus.size() != options.threads) {
     return base::fail(Code::kInvalidArgument, "cpu.pinning",
-                      "%u threads but %zu CPUs to pin them to: name one CPU for each thread.",
+                      "%u threads but %zu CPUs to pin them to: name one CPU for each thread",
                       options.threads, options.cpus.size());
   }
   cpu_set_t usable;
@@ -49,7 +49,7 @@ Status check_cpus(const ThreadPool::Options& options) {
   for (const uint32_t cpu : options.cpus) {
     if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &usable)) {
       return base::fail(Code::kInvalidArgument, "cpu.pinning",
-                        "This process can't use CPU %u: pin threads to CPUs of its affinity mask.",
+                        "this process can't use CPU %u: pin threads to CPUs of its affinity mask",
                         cpu);
     }
   }
@@ -94,7 +94,7 @@ class BlockSignals {
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::start(const Options& options) {
   if (options.threads == 0 || options.threads > kMaxThreads) {
-    return base::fail(Code::kInvalidArgument, "cpu.threads", "%u threads: use 1 to %u.",
+    return base::fail(Code::kInvalidArgument, "cpu.threads", "%u threads: use 1 to %u",
                       options.threads, kMaxThreads);
   }
   CAMSHAFT_TRY(check_cpus(options));
@@ -121,7 +121,7 @@ Status ThreadPool::start_worker(uint32_t thread, std::span<const uint32_t> cpus)
                                     &ThreadPool::enter_worker, &workers_.back());
   if (failed != 0) {
     workers_.pop_back();
-    return base::fail_errno(Code::kIo, "cpu.thread", failed, "Worker thread %u can't be started",
+    return base::fail_errno(Code::kIo, "cpu.thread", failed, "worker thread %u can't be started",
                             thread);
   }
   return base::ok();

@@ -185,8 +185,8 @@ class Device {
 
 inline Result<Buffer> Device::import_memory(const ForeignMemory& /*memory*/) {
   return base::fail(base::Code::kUnsupported, "hal.import_memory",
-                    "The %s device can't use memory that it did not allocate: copy the memory into "
-                    "a buffer.",
+                    "the %s device can't use memory that it did not allocate: copy the memory into "
+                    "a buffer",
                     info().backend);
 }
 

@@ -40,7 +40,7 @@ Status FaultDevice::strike(Call call, bool* drop) noexcept {
     if (fault.action == FaultAction::kDelay) sleep_until(base::mono_time_ns() + fault.delay_ns);
     if (fault.action == FaultAction::kDrop) *drop = true;
     if (fault.action == FaultAction::kFail) {
-      status = base::fail(fault.code, "fault.injected", "Injected: %s number %llu fails.",
+      status = base::fail(fault.code, "fault.injected", "Injected: %s number %llu fails",
                           call_name(call), static_cast<unsigned long long>(number));
     }
   }

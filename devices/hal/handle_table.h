@@ -28,7 +28,7 @@ class HandleTable {
   Result<uint32_t> add(T value) {
     if (last_id_ == UINT32_MAX) {
       return base::fail(base::Code::kOutOfMemory, "hal.handle_table",
-                        "All handle numbers have been given out: open the device again.");
+                        "all handle numbers have been given out: open the device again");
     }
     add_as(last_id_ + 1, std::move(value));
     return last_id_;

@@ -22,7 +22,7 @@ Result<uint32_t> parse_index(std::string_view spec, std::string_view digits) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (error != std::errc() || end != digits.data() + digits.size()) {
     return base::fail(base::Code::kInvalidArgument, "registry.index",
-                      "Device \"%.*s\": what follows the colon must be a number, as in \"cpu:0\".",
+                      "device '%.*s': what follows the colon must be a number, as in 'cpu:0'",
                       static_cast<int>(spec.size()), spec.data());
   }
   return index;
@@ -57,14 +57,14 @@ Result<std::unique_ptr<Device>> open_device(Backends backends, std::string_view 
   const Backend* backend = find_backend(backends, name);
   if (backend == nullptr) {
     return base::fail(base::Code::kInvalidArgument, "registry.name",
-                      "There is no backend \"%.*s\" in this build; it has: %s.",
+                      "there is no backend '%.*s' in this build; it has: %s",
                       static_cast<int>(name.size()), name.data(), known_names(backends).c_str());
   }
   const size_t present = backend->probe().size();
   if (chosen.index >= present) {
     return base::fail(base::Code::kWrongTarget, "registry.index",
-                      "This machine has %zu %s device(s), so there is no device %u (the first is "
-                      "0): see `camshaft devices`.",
+                      "this machine has %zu %s device(s), so there is no device %u (the first is "
+                      "0): see `camshaft devices`",
                       present, backend->name, chosen.index);
   }
   return backend->open(chosen);

@@ -18,7 +18,7 @@ using base::range_fits;
 void log_sentence(const char* format, va_list arguments) {
   char sentence[base::kLogLineBytes];
   std::vsnprintf(sentence, sizeof sentence, format, arguments);
-  base::log_line("%s", sentence);
+  base::log_failure("%s", sentence);
 }
 
 unsigned long long wide(uint64_t value) {
@@ -46,18 +46,17 @@ Status ValidatingDevice::broken(const char* site, const char* format, ...) noexc
 }
 
 Result<Allocation> ValidatingDevice::allocate(uint64_t size_bytes, MemoryKind kind) {
-  if (size_bytes == 0) return wrong("validate.size", "allocate: a buffer of 0 bytes.");
+  if (size_bytes == 0) return wrong("validate.size", "allocate: a buffer of 0 bytes");
   CAMSHAFT_TRY_ASSIGN(const Allocation made, inner_->allocate(size_bytes, kind));
   if (!buffers_.add_as(made.buffer.id, Memory{.size_bytes = size_bytes})) {
-    return broken("validate.handle", "The %s device gave out buffer %u again.", info().backend,
+    return broken("validate.handle", "the %s device gave out buffer %u again", info().backend,
                   made.buffer.id);
   }
   if (kind == MemoryKind::kHostVisible && made.host_ptr == nullptr) {
-    return broken("validate.host_ptr", "The %s device maps no host-visible memory.",
-                  info().backend);
+    return broken("validate.host_ptr", "the %s device maps no host-visible memory", info().backend);
   }
   if (!is_aligned(reinterpret_cast<uintptr_t>(made.host_ptr), info().buffer_alignment)) {
-    return broken("validate.alignment", "The %s device promises %u-byte alignment but gave %p.",
+    return broken("validate.alignment", "the %s device promises %u-byte alignment but gave %p",
                   info().backend, info().buffer_alignment, made.host_ptr);
   }
   return made;
@@ -65,17 +64,17 @@ Result<Allocation> ValidatingDevice::allocate(uint64_t size_bytes, MemoryKind ki
 
 Result<Buffer> ValidatingDevice::import_memory(const ForeignMemory& memory) {
   if (memory.size_bytes == 0) {
-    return wrong("validate.import", "import_memory: 0 bytes.");
+    return wrong("validate.import", "import_memory: 0 bytes");
   }
   if (!is_aligned(memory.offset_bytes, info().import_alignment)) {
     return wrong("validate.import",
-                 "import_memory: offset %llu is not a multiple of the device's %u bytes.",
+                 "import_memory: offset %llu is not a multiple of the device's %u bytes",
                  wide(memory.offset_bytes), info().import_alignment);
   }
   CAMSHAFT_TRY_ASSIGN(const Buffer buffer, inner_->import_memory(memory));
   const Memory kept = {.size_bytes = memory.size_bytes, .writable = memory.writable};
   if (!buffers_.add_as(buffer.id, kept)) {
-    return broken("validate.handle", "The %s device gave out buffer %u again.", info().backend,
+    return broken("validate.handle", "the %s device gave out buffer %u again", info().backend,
                   buffer.id);
   }
   return buffer;
@@ -86,7 +85,7 @@ Result<Program> ValidatingDevice::load(const ProgramImage& image) {
   Loaded kept;
   kept.argument_counts.assign(image.kernels.size(), kUnknownCount);
   if (!programs_.add_as(program.id, std::move(kept))) {
-    return broken("validate.handle", "The %s device gave out program %u again.", info().backend,
+    return broken("validate.handle", "the %s device gave out program %u again", info().backend,
                   program.id);
   }
   return program;
@@ -99,8 +98,8 @@ Result<CommandList> ValidatingDevice::record(std::span<const Command> commands,
   for (const Command& command : commands) CAMSHAFT_TRY(check_command(command, kept));
   CAMSHAFT_TRY_ASSIGN(const CommandList list, inner_->record(commands, slot_count));
   if (!lists_.add_as(list.id, std::move(kept))) {
-    return broken("validate.handle", "The %s device gave out command list %u again.",
-                  info().backend, list.id);
+    return broken("validate.handle", "the %s device gave out command list %u again", info().backend,
+                  list.id);
   }
   return list;
 }
@@ -113,43 +112,43 @@ Status ValidatingDevice::check_command(const Command& command, Recorded& list) {
       return check_copy(command, list);
     case CommandKind::kTimestamp:
       if (!is_aligned(command.destination.offset_bytes, sizeof(uint64_t))) {
-        return wrong("validate.timestamp", "record: a timestamp's destination must be 8-aligned.");
+        return wrong("validate.timestamp", "record: a timestamp's destination must be 8-aligned");
       }
       return check_memory(command.destination, sizeof(uint64_t), true, list);
     case CommandKind::kBarrier:
       return base::ok();
   }
-  return wrong("validate.command", "record: no command has kind %d.",
+  return wrong("validate.command", "record: no command has kind %d",
                static_cast<int>(command.kind));
 }
 
 Status ValidatingDevice::check_launch(const Command& command, Recorded& list) {
   Loaded* program = programs_.find(command.program.id);
   if (program == nullptr) {
-    return wrong("validate.program", "record: there is no program %u.", command.program.id);
+    return wrong("validate.program", "record: there is no program %u", command.program.id);
   }
   if (command.kernel >= program->argument_counts.size()) {
-    return wrong("validate.kernel", "record: program %u has %zu kernels, so no kernel %u.",
+    return wrong("validate.kernel", "record: program %u has %zu kernels, so no kernel %u",
                  command.program.id, program->argument_counts.size(), command.kernel);
   }
   const uint32_t* sizes[] = {command.grid, command.group};
   for (const uint32_t* size : sizes) {
     if (size[0] == 0 || size[1] == 0 || size[2] == 0) {
-      return wrong("validate.grid", "record: a launch with a grid or group of 0.");
+      return wrong("validate.grid", "record: a launch with a grid or group of 0");
     }
   }
-  if (command.parts == 0) return wrong("validate.parts", "record: a launch in 0 parts.");
+  if (command.parts == 0) return wrong("validate.parts", "record: a launch in 0 parts");
   uint32_t& expected = program->argument_counts[command.kernel];
   if (expected == kUnknownCount) expected = static_cast<uint32_t>(command.args.size());
   if (expected != command.args.size()) {
-    return wrong("validate.args", "record: kernel %u took %u arguments before, now %zu.",
+    return wrong("validate.args", "record: kernel %u took %u arguments before, now %zu",
                  command.kernel, expected, command.args.size());
   }
   for (const KernelArg& arg : command.args) {
     if (arg.kind == ArgKind::kScalar) continue;
     if (!is_aligned(arg.offset_bytes, info().buffer_alignment)) {
       return wrong("validate.alignment",
-                   "record: a kernel argument's offset %llu is not a multiple of %u.",
+                   "record: a kernel argument's offset %llu is not a multiple of %u",
                    wide(arg.offset_bytes), info().buffer_alignment);
     }
     CAMSHAFT_TRY(check_memory(arg, 1, false, list));
@@ -159,7 +158,7 @@ Status ValidatingDevice::check_launch(const Command& command, Recorded& list) {
 }
 
 Status ValidatingDevice::check_copy(const Command& command, Recorded& list) {
-  if (command.size_bytes == 0) return wrong("validate.copy", "record: a copy of 0 bytes.");
+  if (command.size_bytes == 0) return wrong("validate.copy", "record: a copy of 0 bytes");
   CAMSHAFT_TRY(check_memory(command.source, command.size_bytes, false, list));
   CAMSHAFT_TRY(check_memory(command.destination, command.size_bytes, true, list));
   const KernelArg& a = command.source;
@@ -168,7 +167,7 @@ Status ValidatingDevice::check_copy(const Command& command, Recorded& list) {
       a.kind == b.kind && (a.kind == ArgKind::kBuffer ? a.buffer == b.buffer : a.slot == b.slot);
   if (same && a.offset_bytes < b.offset_bytes + command.size_bytes &&
       b.offset_bytes < a.offset_bytes + command.size_bytes) {
-    return wrong("validate.copy", "record: a copy whose source and destination overlap.");
+    return wrong("validate.copy", "record: a copy whose source and destination overlap");
   }
   return base::ok();
 }
@@ -177,29 +176,29 @@ Status ValidatingDevice::check_memory(const KernelArg& arg, uint64_t size_bytes,
                                       Recorded& list) {
   if (arg.kind == ArgKind::kSlot) {
     if (arg.slot >= list.slots.size()) {
-      return wrong("validate.slot", "record: slot %u of a list that has %zu.", arg.slot,
+      return wrong("validate.slot", "record: slot %u of a list that has %zu", arg.slot,
                    list.slots.size());
     }
     const std::optional<uint64_t> end = base::checked_add(arg.offset_bytes, size_bytes);
-    if (!end) return wrong("validate.bounds", "record: an offset of %llu.", wide(arg.offset_bytes));
+    if (!end) return wrong("validate.bounds", "record: an offset of %llu", wide(arg.offset_bytes));
     Slot& slot = list.slots[arg.slot];
     slot.size_bytes = std::max(slot.size_bytes, *end);
     slot.written |= written;
     return base::ok();
   }
   if (arg.kind != ArgKind::kBuffer) {
-    return wrong("validate.argument", "record: a scalar where memory is needed.");
+    return wrong("validate.argument", "record: a scalar where memory is needed");
   }
   const Memory* memory = buffers_.find(arg.buffer.id);
   if (memory == nullptr) {
-    return wrong("validate.buffer", "record: there is no buffer %u.", arg.buffer.id);
+    return wrong("validate.buffer", "record: there is no buffer %u", arg.buffer.id);
   }
   if (!range_fits(arg.offset_bytes, size_bytes, memory->size_bytes)) {
-    return wrong("validate.bounds", "record: bytes %llu + %llu of buffer %u, which has %llu.",
+    return wrong("validate.bounds", "record: bytes %llu + %llu of buffer %u, which has %llu",
                  wide(arg.offset_bytes), wide(size_bytes), arg.buffer.id, wide(memory->size_bytes));
   }
   if (written && !memory->writable) {
-    return wrong("validate.read_only", "record: buffer %u was imported read-only.", arg.buffer.id);
+    return wrong("validate.read_only", "record: buffer %u was imported read-only", arg.buffer.id);
   }
   list.buffers.push_back(arg.buffer.id);
   return base::ok();
@@ -209,12 +208,12 @@ template <typename T>
 bool ValidatingDevice::may_release(HandleTable<T>& table, uint32_t id, const char* kind) {
   const T* entry = table.find(id);
   if (entry == nullptr) {
-    (void)wrong("validate.release", "release: there is no %s %u (released twice?).", kind, id);
+    (void)wrong("validate.release", "release: there is no %s %u (released twice?)", kind, id);
     return false;
   }
   if (entry->last_use > last_reached_) {
-    (void)wrong("validate.release", "release: %s %u is in use until ticket %llu; wait for it.",
-                kind, id, wide(entry->last_use));
+    (void)wrong("validate.release", "release: %s %u is in use until ticket %llu; wait for it", kind,
+                id, wide(entry->last_use));
     return false;
   }
   (void)table.take(id);
@@ -236,13 +235,12 @@ void ValidatingDevice::release(CommandList list) {
 Status ValidatingDevice::check_list(const Recorded& list) noexcept {
   for (const uint32_t id : list.buffers) {
     if (buffers_.find(id) == nullptr) {
-      return wrong("validate.released", "submit: the list uses buffer %u, which was released.", id);
+      return wrong("validate.released", "submit: the list uses buffer %u, which was released", id);
     }
   }
   for (const uint32_t id : list.programs) {
     if (programs_.find(id) == nullptr) {
-      return wrong("validate.released", "submit: the list uses program %u, which was released.",
-                   id);
+      return wrong("validate.released", "submit: the list uses program %u, which was released", id);
     }
   }
   return base::ok();
@@ -251,7 +249,7 @@ Status ValidatingDevice::check_list(const Recorded& list) noexcept {
 Status ValidatingDevice::check_bindings(const Recorded& list,
                                         std::span<const Binding> bindings) noexcept {
   if (bindings.size() != list.slots.size()) {
-    return wrong("validate.bindings", "submit: %zu bindings for a list with %zu slots.",
+    return wrong("validate.bindings", "submit: %zu bindings for a list with %zu slots",
                  bindings.size(), list.slots.size());
   }
   for (size_t i = 0; i < bindings.size(); ++i) {
@@ -260,23 +258,22 @@ Status ValidatingDevice::check_bindings(const Recorded& list,
     if (slot.size_bytes == 0) continue;
     const Memory* memory = buffers_.find(binding.buffer.id);
     if (memory == nullptr) {
-      return wrong("validate.binding",
-                   "submit: slot %zu is bound to buffer %u, which is not there.", i,
-                   binding.buffer.id);
+      return wrong("validate.binding", "submit: slot %zu is bound to buffer %u, which is not there",
+                   i, binding.buffer.id);
     }
     if (!is_aligned(binding.offset_bytes, info().buffer_alignment)) {
-      return wrong("validate.alignment", "submit: slot %zu has offset %llu, not a multiple of %u.",
+      return wrong("validate.alignment", "submit: slot %zu has offset %llu, not a multiple of %u",
                    i, wide(binding.offset_bytes), info().buffer_alignment);
     }
     if (!range_fits(binding.offset_bytes, slot.size_bytes, memory->size_bytes)) {
       return wrong(
           "validate.bounds",
-          "submit: slot %zu needs %llu bytes from offset %llu of buffer %u, which has %llu.", i,
+          "submit: slot %zu needs %llu bytes from offset %llu of buffer %u, which has %llu", i,
           wide(slot.size_bytes), wide(binding.offset_bytes), binding.buffer.id,
           wide(memory->size_bytes));
     }
     if (slot.written && !memory->writable) {
-      return wrong("validate.read_only", "submit: slot %zu is written, but buffer %u is read-only.",
+      return wrong("validate.read_only", "submit: slot %zu is written, but buffer %u is read-only",
                    i, binding.buffer.id);
     }
   }
@@ -297,13 +294,13 @@ Result<Ticket> ValidatingDevice::submit(CommandList list,
                                         std::span<const Binding> bindings) noexcept {
   Recorded* recorded = lists_.find(list.id);
   if (recorded == nullptr) {
-    return wrong("validate.list", "submit: there is no command list %u.", list.id);
+    return wrong("validate.list", "submit: there is no command list %u", list.id);
   }
   CAMSHAFT_TRY(check_list(*recorded));
   CAMSHAFT_TRY(check_bindings(*recorded, bindings));
   CAMSHAFT_TRY_ASSIGN(const Ticket ticket, inner_->submit(list, bindings));
   if (ticket <= last_submitted_) {
-    return broken("validate.ticket", "The %s device gave ticket %llu after %llu.", info().backend,
+    return broken("validate.ticket", "the %s device gave ticket %llu after %llu", info().backend,
                   wide(ticket), wide(last_submitted_));
   }
   last_submitted_ = ticket;
@@ -313,7 +310,7 @@ Result<Ticket> ValidatingDevice::submit(CommandList list,
 
 Status ValidatingDevice::wait(Ticket ticket, Deadline deadline) noexcept {
   if (ticket > last_submitted_) {
-    return wrong("validate.wait", "wait: ticket %llu, but the last submit gave %llu.", wide(ticket),
+    return wrong("validate.wait", "wait: ticket %llu, but the last submit gave %llu", wide(ticket),
                  wide(last_submitted_));
   }
   CAMSHAFT_TRY(inner_->wait(ticket, deadline));

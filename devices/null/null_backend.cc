@@ -73,7 +73,7 @@ class NullDevice final : public hal::Device {
         rounded ? static_cast<std::byte*>(std::aligned_alloc(kAlignment, *rounded)) : nullptr;
     memory.owned.reset(memory.data);
     if (memory.data == nullptr) {
-      return base::fail(Code::kOutOfMemory, "null.allocate", "No memory for %llu bytes.",
+      return base::fail(Code::kOutOfMemory, "null.allocate", "no memory for %llu bytes",
                         static_cast<unsigned long long>(size_bytes));
     }
     std::memset(memory.data, 0, *rounded);
@@ -87,8 +87,8 @@ class NullDevice final : public hal::Device {
     if (memory.kind != hal::ForeignKind::kHostPointer || !base::is_aligned(address, kAlignment)) {
       return base::fail(
           Code::kUnsupported, "null.import",
-          "The null device uses host memory in place where it is %u-byte aligned, and "
-          "nothing else: copy into a buffer of the device.",
+          "the null device uses host memory in place where it is %u-byte aligned, and "
+          "nothing else: copy into a buffer of the device",
           kAlignment);
     }
     CAMSHAFT_TRY_ASSIGN(const uint32_t id,

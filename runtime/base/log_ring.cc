@@ -29,6 +29,7 @@ static_assert(kLogLineBytes % 8 == 0);
 struct Slot {
   std::atomic<uint64_t> version{0};
   std::atomic<int64_t> mono_time_ns{0};
+  std::atomic<LogKind> kind{LogKind::kNotice};
   std::atomic<uint64_t> words[kWords]{};
 };
 
@@ -44,11 +45,12 @@ bool claim(Slot& slot, uint64_t sequence) {
                                               std::memory_order_relaxed);
 }
 
-void publish(const char* text, size_t length) {
+void publish(LogKind kind, const char* text, size_t length) {
   const uint64_t sequence = newest.fetch_add(1, std::memory_order_relaxed) + 1;
   Slot& slot = slots[sequence % kLogLines];
   if (!claim(slot, sequence)) return;
   slot.mono_time_ns.store(mono_time_ns(), std::memory_order_release);
+  slot.kind.store(kind, std::memory_order_release);
   const size_t used = length / 8 + 1;  // with the final zero
   for (size_t i = 0; i < used; ++i) {
     uint64_t word;
@@ -64,6 +66,7 @@ bool read_slot(uint64_t sequence, LogLine& line) {
   if (slot.version.load(std::memory_order_acquire) != 2 * sequence) return false;
   char text[kLogLineBytes];
   line.mono_time_ns = slot.mono_time_ns.load(std::memory_order_acquire);
+  line.kind = slot.kind.load(std::memory_order_acquire);
   for (int i = 0; i < kWords; ++i) {
     const uint64_t word = slot.words[i].load(std::memory_order_acquire);
     std::memcpy(text + 8 * i, &word, 8);
@@ -74,16 +77,27 @@ bool read_slot(uint64_t sequence, LogLine& line) {
   return true;
 }
 
+void print_line(LogKind kind, const char* format, va_list args) {
+  char text[kLogLineBytes] = {};
+  const int wanted = std::vsnprintf(text, sizeof text, format, args);
+  const int length = std::clamp(wanted, 0, kLogLineBytes - 1);
+  publish(kind, text, static_cast<size_t>(length));
+}
+
 }  // namespace
 
 void log_line(const char* format, ...) {
-  char text[kLogLineBytes] = {};
   va_list args;
   va_start(args, format);
-  const int wanted = std::vsnprintf(text, sizeof text, format, args);
+  print_line(LogKind::kNotice, format, args);
   va_end(args);
-  const int length = std::clamp(wanted, 0, kLogLineBytes - 1);
-  publish(text, static_cast<size_t>(length));
+}
+
+void log_failure(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  print_line(LogKind::kFailure, format, args);
+  va_end(args);
 }
 
 uint64_t log_sequence() {

@@ -49,6 +49,8 @@ const char* code_name(Code code) {
       return "device fault";
     case Code::kInternal:
       return "internal error";
+    case Code::kBoundExceeded:
+      return "bound exceeded";
   }
   return "unknown code";
 }
@@ -66,6 +68,7 @@ int exit_code(Code code) {
     case Code::kWrongTarget:
       return 4;
     case Code::kOutOfTolerance:
+    case Code::kBoundExceeded:
       return 5;
     case Code::kDeadlineExceeded:
       return 6;
@@ -85,7 +88,7 @@ Status fail(Code code, const char* site, const char* format, ...) {
   va_start(args, format);
   std::vsnprintf(sentence, sizeof sentence, format, args);
   va_end(args);
-  log_line("%s", sentence);
+  log_failure("%s", sentence);
   return Status(code, site);
 }
 
@@ -99,7 +102,7 @@ Status fail_errno(Code code, const char* site, int native_error, const char* for
   va_end(args);
   // The reason matters most, so an overlong sentence gives way to it.
   const int room = kSentenceBytes - 1 - static_cast<int>(std::strlen(text)) - 2;
-  log_line("%.*s: %s", room, sentence, text);
+  log_failure("%.*s: %s", room, sentence, text);
   return Status(code, site, native_error);
 }
 

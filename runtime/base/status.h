@@ -27,6 +27,8 @@ enum class Code : uint8_t {
   kOutOfMemory,
   kDeviceFault,      // sticky until Device::reset()
   kInternal,
+  kBoundExceeded,    // a run needs more than a bound given when compiling: its outputs are not what
+                     // the model means: exit 5
 };
 
 // Name of `code`, such as "corrupt". Static storage.

@@ -36,6 +36,8 @@ namespace plan = camshaft::plan;
 namespace session = camshaft::session;
 
 static_assert(CAMSHAFT_INTERNAL == static_cast<int>(Code::kInternal));
+static_assert(CAMSHAFT_BOUND_EXCEEDED == static_cast<int>(Code::kBoundExceeded));
+static_assert(plan::kMaxRank <= 32);  // the bits of counted_axes
 static_assert(CAMSHAFT_NOT_FOUND == static_cast<int>(Code::kNotFound));
 static_assert(CAMSHAFT_BOOL == static_cast<int>(base::DType::kBool));
 static_assert(CAMSHAFT_UINT8 == static_cast<int>(base::DType::kUInt8));
@@ -58,12 +60,14 @@ class Call {
   }
   camshaft_status null_argument(const char* function) const {
     return finish(base::fail(Code::kInvalidArgument, "capi.null",
-                             "%s was passed a null pointer where it needs an object.", function));
+                             "%s was passed a null pointer where it needs an object", function));
   }
 
  private:
   void keep_sentence(Status status) const {
-    const std::vector<base::LogLine> lines = base::log_lines_after(before_);
+    std::vector<base::LogLine> lines = base::log_lines_after(before_);
+    std::erase_if(lines,
+                  [](const base::LogLine& line) { return line.kind != base::LogKind::kFailure; });
     if (lines.empty()) {
       std::snprintf(last_error, sizeof last_error, "%s (%s)", base::code_name(status.code()),
                     status.site());
@@ -82,7 +86,7 @@ Result<Options> read_options(const Options* given) {
   if (given == nullptr) return options;
   if (given->struct_size < sizeof given->struct_size) {
     return base::fail(Code::kInvalidArgument, "capi.struct_size",
-                      "An options structure has struct_size %zu: set it to sizeof the structure.",
+                      "an options structure has struct_size %zu: set it to sizeof the structure",
                       given->struct_size);
   }
   std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
@@ -97,7 +101,7 @@ Status fill_info(const std::vector<plan::TensorInfo>& tensors, uint32_t index,
                  camshaft_tensor_info* info) {
   if (index >= tensors.size()) {
     return base::fail(Code::kInvalidArgument, "capi.index",
-                      "The plan has %zu of these, no number %u.", tensors.size(), index);
+                      "the plan has %zu of these, no number %u", tensors.size(), index);
   }
   const plan::TensorInfo& tensor = tensors[index];
   *info = {.name = tensor.name.c_str(),
@@ -113,7 +117,7 @@ Result<uint32_t> find_tensor(const std::vector<plan::TensorInfo>& tensors, const
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].name == name) return static_cast<uint32_t>(i);
   }
-  return base::fail(Code::kInvalidArgument, "capi.name", "The plan has no tensor \"%.100s\" there.",
+  return base::fail(Code::kInvalidArgument, "capi.name", "the plan has no tensor '%.100s' there",
                     name);
 }
 
@@ -144,7 +148,7 @@ const char* camshaft_version(void) {
 }
 
 const char* camshaft_status_name(camshaft_status status) {
-  const bool is_known = status >= CAMSHAFT_OK && status <= CAMSHAFT_INTERNAL;
+  const bool is_known = status >= CAMSHAFT_OK && status <= CAMSHAFT_BOUND_EXCEEDED;
   return is_known ? base::code_name(static_cast<Code>(status)) : "unknown status";
 }
 
@@ -206,7 +210,7 @@ camshaft_status camshaft_plan_slice(const camshaft_plan* plan, uint32_t output, 
   const auto* slices = find_slices(plan, output);
   if (slices == nullptr || index >= slices->size()) {
     return call.finish(base::fail(Code::kInvalidArgument, "capi.slice",
-                                  "The plan's output %u has no slice %u.", output, index));
+                                  "the plan's output %u has no slice %u", output, index));
   }
   const session::Slice slice = session::make_slice(plan->file.info(), output, index);
   *info = {.name = slice.info->name.c_str(),
@@ -286,12 +290,13 @@ camshaft_status camshaft_session_set_input(camshaft_session* session, uint32_t i
                                            camshaft_dtype dtype, const int64_t* shape,
                                            uint32_t rank, const void* data, uint64_t size_bytes) {
   const Call call;
-  if (session == nullptr || data == nullptr || (shape == nullptr && rank != 0)) {
+  if (session == nullptr || (data == nullptr && size_bytes != 0) ||
+      (shape == nullptr && rank != 0)) {
     return call.null_argument(__func__);
   }
   if (dtype >= base::kDTypeCount) {
     return call.finish(
-        base::fail(Code::kInvalidArgument, "capi.dtype", "There is no dtype %u.", dtype));
+        base::fail(Code::kInvalidArgument, "capi.dtype", "there is no dtype %u", dtype));
   }
   return call.finish(session->session->set_input(
       input, {.dtype = static_cast<base::DType>(dtype),
@@ -376,6 +381,28 @@ camshaft_status camshaft_session_output(const camshaft_session* session, uint32_
     *data = bytes.data();
     *size_bytes = bytes.size();
   });
+}
+
+camshaft_status camshaft_session_output_extents(const camshaft_session* session, uint32_t output,
+                                                int64_t* extents, uint32_t rank,
+                                                uint32_t* counted_axes) {
+  const Call call;
+  if (session == nullptr) return call.null_argument(__func__);
+  const std::vector<plan::TensorInfo>& outputs = session->session->info().outputs;
+  if (output >= outputs.size()) {
+    return call.finish(base::fail(Code::kInvalidArgument, "capi.index",
+                                  "the plan has %zu outputs, no number %u", outputs.size(),
+                                  output));
+  }
+  if (extents != nullptr) {
+    const Status status = session->session->output_extents(output, {extents, rank});
+    if (!status.is_ok()) return call.finish(status);
+  }
+  if (counted_axes != nullptr) {
+    *counted_axes = 0;
+    for (const int64_t axis : outputs[output].counted_axes) *counted_axes |= 1u << axis;
+  }
+  return CAMSHAFT_OK;
 }
 
 camshaft_status camshaft_session_reset_states(camshaft_session* session) {

@@ -47,7 +47,10 @@ enum {
   CAMSHAFT_IO = 8,
   CAMSHAFT_OUT_OF_MEMORY = 9,
   CAMSHAFT_DEVICE_FAULT = 10, /* until camshaft_session_recover() */
-  CAMSHAFT_INTERNAL = 11
+  CAMSHAFT_INTERNAL = 11,
+  /* A run needs more than a bound that the plan was compiled with allows: its outputs are not what
+   * the model means. */
+  CAMSHAFT_BOUND_EXCEEDED = 12
 };
 
 /* Numbers of the plan format. */
@@ -68,7 +71,8 @@ enum {
   CAMSHAFT_BOOL = 12
 };
 
-/* An input or output: dense, row-major. Pointers live as long as the plan. */
+/* An input or output: dense, row-major. Where an extent depends on data, `shape` has the most that
+ * it can be: see camshaft_session_output_extents(). Pointers live as long as the plan. */
 typedef struct camshaft_tensor_info {
   const char* name;
   camshaft_dtype dtype;
@@ -194,6 +198,14 @@ CAMSHAFT_API camshaft_status camshaft_session_collect(camshaft_session* session,
 CAMSHAFT_API camshaft_status camshaft_session_output(const camshaft_session* session,
                                                      uint32_t output, const void** data,
                                                      uint64_t* size_bytes);
+/* How long each axis of an output was in the last run: as its shape says, except where that depends
+ * on data; elements beyond mean nothing. `extents` has room for `rank` numbers, `rank` being the
+ * output's. `counted_axes`, unless NULL, gets bit i for each axis i whose extent depends on data;
+ * with `extents` NULL that is all, and may be asked for before a run. Hot path. */
+CAMSHAFT_API camshaft_status camshaft_session_output_extents(const camshaft_session* session,
+                                                             uint32_t output, int64_t* extents,
+                                                             uint32_t rank,
+                                                             uint32_t* counted_axes);
 /* Zeroes what the model remembers between runs. Hot path. */
 CAMSHAFT_API camshaft_status camshaft_session_reset_states(camshaft_session* session);
 /* After CAMSHAFT_DEVICE_FAULT: ready again, with states zeroed and imported memory gone. */

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/plan/describe.h"
 
+#include <algorithm>
 #include <map>
+
+#include "runtime/base/element.h"
 
 namespace camshaft::plan {
 namespace {
 
 using base::Bytes;
+
+constexpr size_t kMostValues = 8;  // that values_text() prints
 
 std::string number(uint64_t value) {
   return std::to_string(value);
@@ -42,12 +47,15 @@ class Describer {
 
   std::vector<Item> describe() {
     const PlanInfo& info = plan_.info();
-    add("plan", {{"format version", number(plan_.header().format_version)},
-                 {"model", info.model_name},
-                 {"producer", info.producer},
-                 {"model digest", info.model_digest}});
+    add("plan",
+        {{"format version", number(plan_.header().format_version)},
+         {"model", info.model_name},
+         {"producer", info.producer},
+         {"model digest", info.model_digest},
+         {"exceeded output", info.exceeded_output ? output_name(*info.exceeded_output) : ""}});
     for (const TensorInfo& input : info.inputs) add_tensor("input ", input);
     for (const TensorInfo& output : info.outputs) add_tensor("output ", output);
+    add_choices();
     for (const TargetInfo& target : info.targets) add_target(target);
     for (const Golden& golden : info.goldens) add_golden(golden);
     for (const SectionView& section : plan_.sections()) {
@@ -67,13 +75,32 @@ class Describer {
   }
 
   void add_tensor(const std::string& what, const TensorInfo& tensor) {
-    add(what + tensor.name, {{"dtype", base::dtype_name(tensor.dtype)},
-                             {"shape", plan::to_text(tensor.shape)},
-                             {"unit", tensor.unit}});
+    add(what + tensor.name,
+        {{"dtype", base::dtype_name(tensor.dtype)},
+         {"shape", shape_text(tensor)},
+         {"counts", tensor.counted_axes.empty() ? "" : output_name(tensor.count_output)},
+         {"unit", tensor.unit}});
     for (const OutputSlice& slice : tensor.slices) {
       add(what + tensor.name + ": slice " + slice.name, {{"offset", number(slice.offset)},
                                                          {"shape", plan::to_text(slice.shape)},
                                                          {"unit", slice.unit}});
+    }
+  }
+
+  std::string output_name(uint32_t output) const { return plan_.info().outputs[output].name; }
+
+  // What the caller of the compiler decided about the model.
+  void add_choices() {
+    const std::vector<Bytes> values = frozen_values(plan_);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const TensorInfo& input = plan_.info().frozen[i];
+      add("frozen input " + input.name, {{"dtype", base::dtype_name(input.dtype)},
+                                         {"shape", plan::to_text(input.shape)},
+                                         {"values", values_text(input.dtype, values[i])},
+                                         {"content", content(values[i])}});
+    }
+    for (const BoundInfo& bound : plan_.info().bounds) {
+      add("bound " + bound.name, {{"most", std::to_string(bound.most)}});
     }
   }
 
@@ -148,6 +175,34 @@ std::string to_text(const std::vector<int64_t>& shape) {
   std::vector<std::string> extents;
   for (const int64_t extent : shape) extents.push_back(std::to_string(extent));
   return "[" + join(extents, ", ") + "]";
+}
+
+std::string shape_text(const TensorInfo& tensor) {
+  std::vector<std::string> extents;
+  for (const int64_t extent : tensor.shape) extents.push_back(std::to_string(extent));
+  for (const int64_t axis : tensor.counted_axes) extents[static_cast<size_t>(axis)].insert(0, "<=");
+  return "[" + join(extents, ", ") + "]";
+}
+
+std::string values_text(DType dtype, Bytes bytes) {
+  const auto item_bytes = static_cast<size_t>(base::dtype_size_bytes(dtype));
+  const size_t count = bytes.size() / item_bytes;
+  std::vector<std::string> values;
+  for (size_t i = 0; i < std::min(count, kMostValues); ++i) {
+    values.push_back(base::element_text(dtype, bytes.data(), i));
+  }
+  if (count > kMostValues) values.push_back("...");
+  return join(values, ", ");
+}
+
+std::vector<Bytes> frozen_values(const PlanFile& plan) {
+  std::vector<Bytes> values;
+  uint64_t offset = 0;
+  for (const TensorInfo& input : plan.info().frozen) {
+    values.push_back(base::slice(plan.frozen_values(), offset, input.size_bytes()));
+    offset += base::align_up(input.size_bytes(), kBufferAlignment);
+  }
+  return values;
 }
 
 std::string to_text(const ArgInfo& arg) {

@@ -22,7 +22,13 @@ struct Item {
 std::vector<Item> describe_plan(const PlanFile& plan);
 
 std::string to_text(const std::vector<int64_t>& shape);  // "[1, 3, 8, 8]"
-std::string to_text(const ArgInfo& arg);                 // "input 0 + 64: 768 bytes"
+// The shape of an input or output; where an extent depends on data, its bound: "[<=300, 6]".
+std::string shape_text(const TensorInfo& tensor);
+// Dense elements, all of a few or else the first ones: "16000", "1, 2, 3, ...".
+std::string values_text(DType dtype, base::Bytes bytes);
+// The values of a plan's frozen inputs, one for each.
+std::vector<base::Bytes> frozen_values(const PlanFile& plan);
+std::string to_text(const ArgInfo& arg);  // "input 0 + 64: 768 bytes"
 std::string join(const std::vector<std::string>& words, const char* separator);
 
 }  // namespace camshaft::plan

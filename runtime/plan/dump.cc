@@ -44,16 +44,46 @@ std::string unit_text(const std::string& unit) {
   return unit.empty() ? "" : "  in " + unit;
 }
 
-void dump_tensors(const char* what, const std::vector<TensorInfo>& tensors, std::string& text) {
+// What an output is for that the model doesn't have.
+std::string purpose_text(const PlanInfo& info, size_t output) {
+  if (info.exceeded_output == output) return "  whether a bound was too small";
+  std::string counted;
+  for (const TensorInfo& other : info.outputs) {
+    if (other.counted_axes.empty() || other.count_output != output) continue;
+    counted += (counted.empty() ? "  how long is " : ", ") + other.name;
+  }
+  return counted;
+}
+
+void dump_tensors(const PlanInfo& info, const char* what, const std::vector<TensorInfo>& tensors,
+                  std::string& text) {
   append(text, "\n%ss\n", what);
   for (const TensorInfo& tensor : tensors) {
-    append(text, "  %-24s %-5s %-24s %12" PRIu64 " bytes%s\n", tensor.name.c_str(),
-           base::dtype_name(tensor.dtype), to_text(tensor.shape).c_str(), tensor.size_bytes(),
-           unit_text(tensor.unit).c_str());
+    const std::string purpose =
+        &tensors == &info.outputs
+            ? purpose_text(info, static_cast<size_t>(&tensor - tensors.data()))
+            : "";
+    append(text, "  %-24s %-5s %-24s %12" PRIu64 " bytes%s%s\n", tensor.name.c_str(),
+           base::dtype_name(tensor.dtype), shape_text(tensor).c_str(), tensor.size_bytes(),
+           unit_text(tensor.unit).c_str(), purpose.c_str());
     for (const OutputSlice& slice : tensor.slices) {
       append(text, "    .%-21s from  %-8" PRIu64 " %s%s\n", slice.name.c_str(), slice.offset,
              to_text(slice.shape).c_str(), unit_text(slice.unit).c_str());
     }
+  }
+}
+
+void dump_choices(const PlanFile& plan, std::string& text) {
+  const std::vector<base::Bytes> values = frozen_values(plan);
+  if (!values.empty()) append(text, "\nfrozen inputs\n");
+  for (size_t i = 0; i < values.size(); ++i) {
+    const TensorInfo& input = plan.info().frozen[i];
+    append(text, "  %-24s %-5s %-24s = %s\n", input.name.c_str(), base::dtype_name(input.dtype),
+           to_text(input.shape).c_str(), values_text(input.dtype, values[i]).c_str());
+  }
+  if (!plan.info().bounds.empty()) append(text, "\nbounds\n");
+  for (const BoundInfo& bound : plan.info().bounds) {
+    append(text, "  %-24s %" PRId64 "\n", bound.name.c_str(), bound.most);
   }
 }
 
@@ -102,12 +132,16 @@ void dump_sections(const PlanFile& plan, std::string& text) {
 
 }  // namespace
 
-std::string dump_plan(const PlanFile& plan) {
+std::string dump_plan(const PlanFile& plan, const TargetInfo* only) {
+  const PlanInfo& info = plan.info();
   std::string text;
   dump_head(plan, text);
-  dump_tensors("input", plan.info().inputs, text);
-  dump_tensors("output", plan.info().outputs, text);
-  for (const TargetInfo& target : plan.info().targets) dump_target(target, text);
+  dump_tensors(info, "input", info.inputs, text);
+  dump_tensors(info, "output", info.outputs, text);
+  dump_choices(plan, text);
+  for (const TargetInfo& target : info.targets) {
+    if (only == nullptr || only == &target) dump_target(target, text);
+  }
   dump_goldens(plan.info(), text);
   dump_sections(plan, text);
   return text;

@@ -9,6 +9,7 @@ namespace camshaft::plan {
 
 // A page for people: header, inputs and outputs, targets, goldens, sections with sizes and hashes.
 // Ends with a newline.
-std::string dump_plan(const PlanFile& plan);
+// With `only`, one of the plan's, that target alone.
+std::string dump_plan(const PlanFile& plan, const TargetInfo* only = nullptr);
 
 }  // namespace camshaft::plan

@@ -28,6 +28,7 @@ constexpr SectionKindInfo kKinds[] = {
     {SectionKind::kSource, "source", false, 64},
     {SectionKind::kGoldenInputs, "golden inputs", false, 64},
     {SectionKind::kGoldenOutputs, "golden outputs", false, 64},
+    {SectionKind::kFrozenInputs, "frozen inputs", false, 64},
 };
 
 }  // namespace

@@ -35,6 +35,10 @@ class Decoder {
     decode_list(from.getOutputs(), to.outputs);
     decode_list(from.getTargets(), to.targets);
     decode_list(from.getGoldens(), to.goldens);
+    decode_list(from.getFrozen(), to.frozen);
+    to.frozen_section = from.getFrozenSection();
+    decode_list(from.getBounds(), to.bounds);
+    if (from.getHasExceededOutput()) to.exceeded_output = from.getExceededOutput();
   }
 
  private:
@@ -53,7 +57,7 @@ class Decoder {
     for (uint32_t i = 0; i < to.size(); ++i) decode(from[i], to[i]);
   }
 
-  void decode_shape(capnp::List<int64_t>::Reader from, std::vector<int64_t>& to) {
+  void decode_numbers(capnp::List<int64_t>::Reader from, std::vector<int64_t>& to) {
     to.resize(count(from));
     for (uint32_t i = 0; i < to.size(); ++i) to[i] = from[i];
   }
@@ -63,15 +67,22 @@ class Decoder {
   void decode(schema::Tensor::Reader from, TensorInfo& to) {
     to.name = text(from.getName());
     to.dtype = static_cast<DType>(from.getDtype());
-    decode_shape(from.getShape(), to.shape);
+    decode_numbers(from.getShape(), to.shape);
     to.unit = text(from.getUnit());
     decode_list(from.getSlices(), to.slices);
+    decode_numbers(from.getCountedAxes(), to.counted_axes);
+    to.count_output = from.getCountOutput();
+  }
+
+  void decode(schema::Bound::Reader from, BoundInfo& to) {
+    to.name = text(from.getName());
+    to.most = from.getMost();
   }
 
   void decode(schema::OutputSlice::Reader from, OutputSlice& to) {
     to.name = text(from.getName());
     to.offset = from.getOffset();
-    decode_shape(from.getShape(), to.shape);
+    decode_numbers(from.getShape(), to.shape);
     to.unit = text(from.getUnit());
   }
 
@@ -160,23 +171,30 @@ class Decoder {
 template <typename T, typename Builder>
 void encode_list(const std::vector<T>& from, Builder to);
 
-void encode_shape(const std::vector<int64_t>& from, capnp::List<int64_t>::Builder to) {
+void encode_numbers(const std::vector<int64_t>& from, capnp::List<int64_t>::Builder to) {
   for (uint32_t i = 0; i < from.size(); ++i) to.set(i, from[i]);
 }
 
 void encode(const OutputSlice& from, schema::OutputSlice::Builder to) {
   to.setName(from.name);
   to.setOffset(from.offset);
-  encode_shape(from.shape, to.initShape(from.shape.size()));
+  encode_numbers(from.shape, to.initShape(from.shape.size()));
   to.setUnit(from.unit);
 }
 
 void encode(const TensorInfo& from, schema::Tensor::Builder to) {
   to.setName(from.name);
   to.setDtype(static_cast<uint8_t>(from.dtype));
-  encode_shape(from.shape, to.initShape(from.shape.size()));
+  encode_numbers(from.shape, to.initShape(from.shape.size()));
   to.setUnit(from.unit);
   encode_list(from.slices, to.initSlices(from.slices.size()));
+  encode_numbers(from.counted_axes, to.initCountedAxes(from.counted_axes.size()));
+  to.setCountOutput(from.count_output);
+}
+
+void encode(const BoundInfo& from, schema::Bound::Builder to) {
+  to.setName(from.name);
+  to.setMost(from.most);
 }
 
 void encode(const KernelInfo& from, schema::Kernel::Builder to) {
@@ -264,6 +282,11 @@ void encode(const PlanInfo& from, schema::Plan::Builder to) {
   encode_list(from.outputs, to.initOutputs(from.outputs.size()));
   encode_list(from.targets, to.initTargets(from.targets.size()));
   encode_list(from.goldens, to.initGoldens(from.goldens.size()));
+  encode_list(from.frozen, to.initFrozen(from.frozen.size()));
+  to.setFrozenSection(from.frozen_section);
+  encode_list(from.bounds, to.initBounds(from.bounds.size()));
+  to.setHasExceededOutput(from.exceeded_output.has_value());
+  to.setExceededOutput(from.exceeded_output.value_or(0));
 }
 
 template <typename T, typename Builder>

@@ -18,6 +18,11 @@ struct Plan {
   outputs @4 :List(Tensor);
   targets @5 :List(Target);
   goldens @6 :List(Golden);
+  frozen @7 :List(Tensor);
+  frozenSection @8 :UInt32;
+  bounds @9 :List(Bound);
+  hasExceededOutput @10 :Bool;
+  exceededOutput @11 :UInt32;
 }
 
 struct Tensor {
@@ -26,6 +31,13 @@ struct Tensor {
   shape @2 :List(Int64);
   unit @3 :Text;
   slices @4 :List(OutputSlice);
+  countedAxes @5 :List(Int64);
+  countOutput @6 :UInt32;
+}
+
+struct Bound {
+  name @0 :Text;
+  most @1 :Int64;
 }
 
 struct OutputSlice {

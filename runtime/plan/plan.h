@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace camshaft::plan {
 using base::DType;
 
 // Bumped when a reader of the old version could misread a file of the new one.
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 
 // What a raw section holds. The numbers are part of the format: append only.
 enum class SectionKind : uint32_t {
@@ -25,6 +26,7 @@ enum class SectionKind : uint32_t {
   kSource = 4,         // the kernels' text, zstd-compressed, for people
   kGoldenInputs = 5,   // all inputs in order, each padded to 64 bytes
   kGoldenOutputs = 6,  // all outputs, likewise
+  kFrozenInputs = 7,   // PlanInfo::frozen, likewise
 };
 inline constexpr uint32_t kSectionRequired =
     1;  // flag: who doesn't know the kind can't use the file
@@ -56,6 +58,11 @@ struct TensorInfo {
   std::vector<int64_t> shape;
   std::string unit;
   std::vector<OutputSlice> slices;  // outputs only
+  // Outputs only: the axes whose extent depends on data, ascending. There, the shape has the most
+  // that it can be, and elements beyond the extent of a run mean nothing.
+  std::vector<int64_t> counted_axes = {};
+  // If there are such axes, the output that says how long they are in a run: i64, an element each.
+  uint32_t count_output = 0;
 
   // Of plans that passed the reader or the writer, which exclude overflow.
   uint64_t size_bytes() const;
@@ -160,6 +167,15 @@ struct Golden {
   bool operator==(const Golden&) const = default;
 };
 
+// The most that a number can be which depends on data, as the caller of the compiler said: by the
+// number's name in the model, or its node's.
+struct BoundInfo {
+  std::string name;
+  int64_t most = 0;
+
+  bool operator==(const BoundInfo&) const = default;
+};
+
 struct PlanInfo {
   std::string model_name;
   std::string producer;      // "camshaft 0.1.0"
@@ -168,8 +184,22 @@ struct PlanInfo {
   std::vector<TensorInfo> outputs;
   std::vector<TargetInfo> targets;
   std::vector<Golden> goldens;
+  std::vector<TensorInfo> frozen;  // inputs of the model that have had their value since compiling
+  uint32_t frozen_section = 0;     // their values; 0: there are none
+  std::vector<BoundInfo> bounds;
+  // The output, bool[], that says whether a run needed more than `bounds` allow; what the others
+  // hold is then not what the model means. Nothing: that can't happen.
+  std::optional<uint32_t> exceeded_output;
 
   bool operator==(const PlanInfo&) const = default;
 };
+
+// Memory that a session of a target takes at least, besides the file: values between kernels,
+// states, inputs and outputs. 2^64 - 1 for more than that.
+uint64_t run_bytes(const PlanInfo& info, const TargetInfo& target);
+
+// Whether an output is the model's; the others say how long axes are, or whether a bound was
+// exceeded. `output` must be there.
+bool is_model_output(const PlanInfo& info, size_t output);
 
 }  // namespace camshaft::plan

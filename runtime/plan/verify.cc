@@ -77,17 +77,108 @@ bool check_tensor(Checker& checker, const std::string& owner, const TensorInfo& 
 }
 
 bool check_tensors(Checker& checker, const std::string& what,
-                   const std::vector<TensorInfo>& tensors, bool may_have_slices) {
+                   const std::vector<TensorInfo>& tensors) {
   if (!checker.expect_names(what, tensors)) return false;
-  for (const TensorInfo& tensor : tensors) {
-    const std::string owner = what + " " + tensor.name;
-    if (!check_tensor(checker, owner, tensor) ||
-        !checker.expect(tensor.slices.empty() || may_have_slices, "plan.slice",
-                        "%.120s has slices, which only outputs have", owner.c_str())) {
+  return std::all_of(tensors.begin(), tensors.end(), [&](const TensorInfo& tensor) {
+    return check_tensor(checker, what + " " + tensor.name, tensor);
+  });
+}
+
+// Inputs, free and frozen: they lack what outputs may have.
+bool check_inputs(Checker& checker, const std::string& what,
+                  const std::vector<TensorInfo>& inputs) {
+  if (!check_tensors(checker, what, inputs)) return false;
+  for (const TensorInfo& input : inputs) {
+    const std::string owner = what + " " + input.name;
+    if (!checker.expect(input.slices.empty(), "plan.slice",
+                        "%.120s has slices, which only outputs have", owner.c_str()) ||
+        !checker.expect(input.counted_axes.empty() && input.count_output == 0, "plan.counts",
+                        "%.120s has counts, which only outputs have", owner.c_str())) {
       return false;
     }
   }
   return true;
+}
+
+bool are_axes(const std::vector<int64_t>& axes, size_t rank) {
+  int64_t least = 0;
+  for (const int64_t axis : axes) {
+    if (axis < least || axis >= static_cast<int64_t>(rank)) return false;
+    least = axis + 1;
+  }
+  return true;
+}
+
+// The output that says how long the counted axes of another one are.
+bool check_counts(Checker& checker, const PlanInfo& info, const TensorInfo& output) {
+  const std::string owner = "output " + output.name;
+  if (output.counted_axes.empty()) {
+    return checker.expect(output.count_output == 0, "plan.counts",
+                          "%.120s has no counts, but output %u for them", owner.c_str(),
+                          output.count_output);
+  }
+  if (!checker.expect(are_axes(output.counted_axes, output.shape.size()), "plan.counts",
+                      "%.120s counts axes that it does not have in that order", owner.c_str()) ||
+      !checker.expect(output.slices.empty(), "plan.counts",
+                      "%.120s has slices, although its extents depend on data", owner.c_str()) ||
+      !checker.expect(output.count_output < info.outputs.size(), "plan.counts",
+                      "%.120s has its counts in output %u of %zu", owner.c_str(),
+                      output.count_output, info.outputs.size())) {
+    return false;
+  }
+  const TensorInfo& counts = info.outputs[output.count_output];
+  const std::vector<int64_t> shape = {static_cast<int64_t>(output.counted_axes.size())};
+  return checker.expect(
+      counts.dtype == DType::kInt64 && counts.shape == shape && counts.counted_axes.empty(),
+      "plan.counts", "%.100s has its counts in output %.80s, which holds others", owner.c_str(),
+      counts.name.c_str());
+}
+
+bool check_exceeded_output(Checker& checker, const PlanInfo& info) {
+  if (!info.exceeded_output) return true;
+  const uint32_t index = *info.exceeded_output;
+  return checker.expect(index < info.outputs.size() && info.outputs[index].dtype == DType::kBool &&
+                            info.outputs[index].shape.empty(),
+                        "plan.bounds", "output %u of %zu can't say whether a bound is exceeded",
+                        index, info.outputs.size());
+}
+
+bool check_outputs(Checker& checker, const PlanInfo& info) {
+  return check_tensors(checker, "output", info.outputs) &&
+         std::all_of(
+             info.outputs.begin(), info.outputs.end(),
+             [&](const TensorInfo& output) { return check_counts(checker, info, output); }) &&
+         check_exceeded_output(checker, info);
+}
+
+bool check_bounds(Checker& checker, const PlanInfo& info) {
+  if (!checker.expect_names("bound", info.bounds)) return false;
+  return std::all_of(info.bounds.begin(), info.bounds.end(), [&](const BoundInfo& bound) {
+    return checker.expect(bound.most >= 0, "plan.bounds", "bound %.120s is %lld",
+                          bound.name.c_str(), static_cast<long long>(bound.most));
+  });
+}
+
+bool check_frozen(Checker& checker, const PlanInfo& info, std::span<const SectionShape> sections) {
+  if (!check_inputs(checker, "frozen input", info.frozen)) return false;
+  for (const TensorInfo& frozen : info.frozen) {
+    const bool is_free =
+        std::any_of(info.inputs.begin(), info.inputs.end(),
+                    [&](const TensorInfo& input) { return input.name == frozen.name; });
+    if (!checker.expect(!is_free, "plan.frozen", "input %.120s is frozen and is not",
+                        frozen.name.c_str())) {
+      return false;
+    }
+  }
+  const uint32_t section = info.frozen_section;
+  if (!checker.expect((section != 0) == !info.frozen.empty(), "plan.frozen",
+                      "its %zu frozen inputs have section %u", info.frozen.size(), section)) {
+    return false;
+  }
+  return section == 0 ||
+         (check_section(checker, "the plan", sections, section, SectionKind::kFrozenInputs) &&
+          checker.expect(sections[section].size_bytes == padded_size(info.frozen), "plan.frozen",
+                         "the section of its frozen inputs has the wrong size"));
 }
 
 bool check_targets(Checker& checker, const PlanInfo& info, std::span<const SectionShape> sections) {
@@ -166,13 +257,13 @@ bool check_section(Checker& checker, const std::string& owner,
 
 std::optional<Problem> find_problem(const PlanInfo& info, std::span<const SectionShape> sections) {
   Checker checker;
-  const bool is_good = checker.expect_printable("the model", info.model_name, "name") &&
-                       checker.expect_printable("the plan", info.producer, "producer") &&
-                       checker.expect_printable("the plan", info.model_digest, "model digest") &&
-                       check_tensors(checker, "input", info.inputs, false) &&
-                       check_tensors(checker, "output", info.outputs, true) &&
-                       check_targets(checker, info, sections) &&
-                       check_goldens(checker, info, sections);
+  const bool is_good =
+      checker.expect_printable("the model", info.model_name, "name") &&
+      checker.expect_printable("the plan", info.producer, "producer") &&
+      checker.expect_printable("the plan", info.model_digest, "model digest") &&
+      check_inputs(checker, "input", info.inputs) && check_outputs(checker, info) &&
+      check_bounds(checker, info) && check_frozen(checker, info, sections) &&
+      check_targets(checker, info, sections) && check_goldens(checker, info, sections);
   std::optional<Problem> problem = checker.take_problem();
   CAMSHAFT_CHECK(is_good == !problem.has_value());
   return problem;

@@ -26,13 +26,13 @@ Status set_realtime_priority(int priority) {
   if (priority < sched_get_priority_min(SCHED_FIFO) ||
       priority > sched_get_priority_max(SCHED_FIFO)) {
     return base::fail(Code::kInvalidArgument, "realtime.priority",
-                      "Real-time priority %d: use %d to %d.", priority,
+                      "real-time priority %d: use %d to %d", priority,
                       sched_get_priority_min(SCHED_FIFO), sched_get_priority_max(SCHED_FIFO));
   }
   if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
     return base::fail_errno(
         Code::kIo, "realtime.priority", errno,
-        "This thread can't have real-time priority %d: grant CAP_SYS_NICE or an "
+        "this thread can't have real-time priority %d: grant CAP_SYS_NICE or an "
         "RLIMIT_RTPRIO of %d",
         priority, priority);
   }
@@ -44,14 +44,14 @@ Status pin_this_thread(std::span<const uint32_t> cpus) {
   CPU_ZERO(&set);
   for (const uint32_t cpu : cpus) {
     if (cpu >= CPU_SETSIZE) {
-      return base::fail(Code::kInvalidArgument, "realtime.pin", "There is no CPU %u.", cpu);
+      return base::fail(Code::kInvalidArgument, "realtime.pin", "there is no CPU %u", cpu);
     }
     CPU_SET(cpu, &set);
   }
   if (sched_setaffinity(0, sizeof set, &set) != 0) {
     return base::fail_errno(
         Code::kIo, "realtime.pin", errno,
-        "This thread can't be pinned to the %zu CPUs asked for: choose from the "
+        "this thread can't be pinned to the %zu CPUs asked for: choose from the "
         "process' cpuset",
         cpus.size());
   }
@@ -61,7 +61,7 @@ Status pin_this_thread(std::span<const uint32_t> cpus) {
 Status lock_memory() {
   if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
     return base::fail_errno(Code::kIo, "realtime.lock", errno,
-                            "The process' memory can't be locked: grant CAP_IPC_LOCK or raise "
+                            "the process' memory can't be locked: grant CAP_IPC_LOCK or raise "
                             "RLIMIT_MEMLOCK");
   }
   return base::ok();

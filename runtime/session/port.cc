@@ -57,15 +57,14 @@ Status check_tensor(const Port& port, base::DType dtype, std::span<const int64_t
   const TensorText expected(info.dtype, info.shape);
   if (dtype != info.dtype ||
       !std::equal(shape.begin(), shape.end(), info.shape.begin(), info.shape.end())) {
-    return base::fail(Code::kInvalidArgument, "session.tensor", "The %s \"%.100s\" is %s, not %s.",
+    return base::fail(Code::kInvalidArgument, "session.tensor", "the %s '%.100s' is %s, not %s",
                       kind_name(port), info.name.c_str(), expected.c_str(),
                       TensorText(dtype, shape).c_str());
   }
   if (size_bytes != port.size_bytes) {
     return base::fail(Code::kInvalidArgument, "session.tensor",
-                      "The %s \"%.100s\" is %s: %" PRIu64 " bytes, not %" PRIu64 ".",
-                      kind_name(port), info.name.c_str(), expected.c_str(), port.size_bytes,
-                      size_bytes);
+                      "the %s '%.100s' is %s: %" PRIu64 " bytes, not %" PRIu64, kind_name(port),
+                      info.name.c_str(), expected.c_str(), port.size_bytes, size_bytes);
   }
   return base::ok();
 }
@@ -73,15 +72,15 @@ Status check_tensor(const Port& port, base::DType dtype, std::span<const int64_t
 Status check_memory(const Port& port, const ImportedMemory& memory) noexcept {
   const plan::TensorInfo& info = *port.info;
   if (memory.size_bytes < port.size_bytes) {
-    return base::fail(
-        Code::kInvalidArgument, "session.bind",
-        "The %s \"%.100s\" is %s and needs %" PRIu64 " bytes; the memory has %" PRIu64 ".",
-        kind_name(port), info.name.c_str(), TensorText(info.dtype, info.shape).c_str(),
-        port.size_bytes, memory.size_bytes);
+    return base::fail(Code::kInvalidArgument, "session.bind",
+                      "the %s '%.100s' is %s and needs %" PRIu64 " bytes; the memory has %" PRIu64,
+                      kind_name(port), info.name.c_str(),
+                      TensorText(info.dtype, info.shape).c_str(), port.size_bytes,
+                      memory.size_bytes);
   }
   if (port.is_output && !memory.writable) {
     return base::fail(Code::kInvalidArgument, "session.bind",
-                      "The output \"%.100s\" needs memory that was imported as writable.",
+                      "the output '%.100s' needs memory that was imported as writable",
                       info.name.c_str());
   }
   return base::ok();

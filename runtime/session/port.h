@@ -26,7 +26,7 @@ struct Port {
   const plan::TensorInfo* info = nullptr;  // borrowed from the plan
   uint64_t size_bytes = 0;
   bool is_output = false;
-  OwnedBuffer own;
+  OwnedBuffer own;       // of at least size_bytes
   ImportedMemory bound;  // buffer 0: `own` is in use
 
   bool is_bound() const { return bound.buffer.id != 0; }

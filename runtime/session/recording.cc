@@ -11,6 +11,7 @@ namespace {
 using plan::ArgInfo;
 
 hal::KernelArg convert(const ArgInfo& arg, const Placement& placement) {
+  if (arg.size_bytes == 0) return {.buffer = placement.arena};  // is never touched
   const auto in_buffer = [&](hal::Buffer buffer) {
     return hal::KernelArg{.buffer = buffer, .offset_bytes = arg.offset_bytes};
   };

@@ -2,11 +2,13 @@
 #include "runtime/session/session.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "runtime/base/clock.h"
+#include "runtime/session/extents.h"
 #include "runtime/session/recording.h"
 #include "runtime/session/target.h"
 
@@ -23,12 +25,11 @@ Result<uint32_t> find_name(const List& list, std::string_view name, const char* 
   std::string known;
   for (size_t i = 0; i < list.size(); ++i) {
     if (list[i].name == name) return static_cast<uint32_t>(i);
-    known += (known.empty() ? "\"" : "\", \"") + list[i].name;
+    known += (known.empty() ? "'" : "', '") + list[i].name;
   }
-  return base::fail(Code::kInvalidArgument, "session.name",
-                    "There is no %s \"%.*s\"; there is: %s.", kind,
-                    static_cast<int>(std::min<size_t>(name.size(), 100)), name.data(),
-                    known.empty() ? "none" : (known + "\"").c_str());
+  return base::fail(Code::kInvalidArgument, "session.name", "there is no %s '%.*s'; there is: %s",
+                    kind, static_cast<int>(std::min<size_t>(name.size(), 100)), name.data(),
+                    known.empty() ? "none" : (known + "'").c_str());
 }
 
 }  // namespace
@@ -50,6 +51,7 @@ Result<std::unique_ptr<Session>> Session::open(const plan::PlanFile& plan, hal::
   CAMSHAFT_TRY_ASSIGN(const plan::TargetInfo* target,
                       choose_target(plan.info(), device.info(), options.target));
   std::unique_ptr<Session> session(new Session(plan, *target, device, options.profile));
+  CAMSHAFT_TRY(session->check_memory_fits());
   CAMSHAFT_TRY(session->load_program());
   CAMSHAFT_TRY(session->place_weights());
   CAMSHAFT_TRY(session->allocate_memory());
@@ -72,6 +74,22 @@ Session::~Session() {
   release_recordings();
   for (const ImportedMemory& memory : imported_) device_.release(memory.buffer);
   if (program_.id != 0) device_.release(program_);
+}
+
+// What open() allocates at least. More than the device has can be asked for on some systems, and
+// then ends the process when it is touched.
+Status Session::check_memory_fits() const {
+  const uint64_t wanted_bytes = plan::run_bytes(plan_.info(), target_);
+  const hal::DeviceInfo& device = device_.info();
+  if (device.memory_bytes == 0 || wanted_bytes <= device.memory_bytes) return base::ok();
+  const auto gib = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 30); };
+  return base::fail(
+      Code::kWrongTarget, "session.memory",
+      "the plan needs %.1f GiB of memory, %.1f of them for values between kernels and the rest for "
+      "inputs, outputs and states, but device %s (%s) has %.1f; run it on a larger device, or "
+      "compile the model for smaller inputs (--shape) or bounds (--bound)",
+      gib(wanted_bytes), gib(target_.arena_bytes), device.backend, device.name,
+      gib(device.memory_bytes));
 }
 
 Status Session::load_program() {
@@ -101,8 +119,10 @@ Status Session::place_weights() {
 }
 
 Status Session::allocate_memory() {
+  // At least something, for arguments without bytes to point to.
   CAMSHAFT_TRY_ASSIGN(
-      arena_, OwnedBuffer::allocate(device_, target_.arena_bytes, hal::MemoryKind::kDevice));
+      arena_, OwnedBuffer::allocate(device_, std::max(target_.arena_bytes, plan::kBufferAlignment),
+                                    hal::MemoryKind::kDevice));
   for (const plan::StateInfo& state : target_.states) {
     CAMSHAFT_TRY_ASSIGN(OwnedBuffer buffer, OwnedBuffer::allocate(device_, state.size_bytes,
                                                                   hal::MemoryKind::kHostVisible));
@@ -176,7 +196,7 @@ Result<Slice> Session::find_slice(std::string_view output, std::string_view slic
 
 Result<Port*> Session::find_port(std::vector<Port>& ports, uint32_t index) noexcept {
   if (index < ports.size()) return &ports[index];
-  return base::fail(Code::kInvalidArgument, "session.index", "There is no %s %u; the plan has %zu.",
+  return base::fail(Code::kInvalidArgument, "session.index", "there is no %s %u; the plan has %zu",
                     &ports == &inputs_ ? "input" : "output", index, ports.size());
 }
 
@@ -199,10 +219,9 @@ Status Session::set_input(uint32_t index, const TensorView& tensor) noexcept {
 Result<std::span<std::byte>> Session::input_span(uint32_t index) noexcept {
   CAMSHAFT_TRY_ASSIGN(const Port* port, find_port(inputs_, index));
   if (port->is_bound()) {
-    return base::fail(
-        Code::kInvalidArgument, "session.bound",
-        "The input \"%.100s\" reads imported memory: write there, or unbind it first.",
-        port->info->name.c_str());
+    return base::fail(Code::kInvalidArgument, "session.bound",
+                      "the input '%.100s' reads imported memory: write there, or unbind it first",
+                      port->info->name.c_str());
   }
   CAMSHAFT_TRY(check_idle());
   return port->own.bytes().first(port->size_bytes);
@@ -228,8 +247,7 @@ Status Session::release_memory(hal::Buffer buffer) {
       std::any_of(outputs_.begin(), outputs_.end(), is_used)) {
     return base::fail(
         Code::kInvalidArgument, "session.release",
-        "Memory %u is not imported by this session, or is still bound: unbind it first.",
-        buffer.id);
+        "memory %u is not imported by this session, or is still bound: unbind it first", buffer.id);
   }
   imported_.erase(found);
   device_.release(buffer);
@@ -248,7 +266,7 @@ Status Session::bind(std::vector<Port>& ports, uint32_t index, hal::Buffer impor
                                   [&](const ImportedMemory& m) { return m.buffer == imported; });
   if (found == imported_.end()) {
     return base::fail(Code::kInvalidArgument, "session.bind",
-                      "Memory %u was not imported by this session.", imported.id);
+                      "memory %u was not imported by this session", imported.id);
   }
   CAMSHAFT_TRY(check_memory(*port, *found));
   port->bound = *found;
@@ -270,6 +288,12 @@ Status Session::bind_input(uint32_t index, hal::Buffer imported) noexcept {
 
 // What an output holds belongs to the memory it was written to.
 Status Session::bind_output(uint32_t index, hal::Buffer imported) noexcept {
+  if (plan_.info().exceeded_output == index) {
+    return base::fail(Code::kInvalidArgument, "session.bind",
+                      "output '%.100s' says whether a bound was exceeded and can't be bound to "
+                      "other memory",
+                      plan_.info().outputs[index].name.c_str());
+  }
   CAMSHAFT_TRY(bind(outputs_, index, imported));
   outputs_status_ = Status(Code::kInvalidArgument, "session.not_run");
   return base::ok();
@@ -288,13 +312,14 @@ Status Session::unbind_output(uint32_t index) noexcept {
 Result<RunResult> Session::run(const RunOptions& options) noexcept {
   if (options.entry >= entries_.size()) {
     return base::fail(Code::kInvalidArgument, "session.entry",
-                      "There is no entry point %u; the plan has %zu.", options.entry,
+                      "there is no entry point %u; the plan has %zu", options.entry,
                       entries_.size());
   }
   CAMSHAFT_TRY(check_idle());
   pending_options_ = options;
   if (options.input_time_ns == 0) pending_options_.input_time_ns = base::mono_time_ns();
   ++sequence_;
+  clear_exceeded();
   const Result<hal::Ticket> ticket = device_.submit(entries_[options.entry].list, bindings_);
   if (!ticket) {
     outputs_status_ = ticket.error();
@@ -307,7 +332,7 @@ Result<RunResult> Session::run(const RunOptions& options) noexcept {
 Result<RunResult> Session::collect(hal::Deadline deadline) noexcept {
   if (pending_ == 0) {
     return base::fail(Code::kInvalidArgument, "session.collect",
-                      "No run is waiting to be collected.");
+                      "no run is waiting to be collected");
   }
   return finish(deadline);
 }
@@ -315,6 +340,7 @@ Result<RunResult> Session::collect(hal::Deadline deadline) noexcept {
 Result<RunResult> Session::finish(hal::Deadline deadline) noexcept {
   outputs_status_ = device_.wait(pending_, deadline);
   if (outputs_status_.code() != Code::kDeadlineExceeded) pending_ = 0;
+  if (outputs_status_.is_ok()) outputs_status_ = check_exceeded();
   CAMSHAFT_TRY(outputs_status_);
   const int64_t now_ns = base::mono_time_ns();
   return RunResult{.sequence = sequence_,
@@ -323,11 +349,51 @@ Result<RunResult> Session::finish(hal::Deadline deadline) noexcept {
                    .late = now_ns > pending_options_.deadline.mono_time_ns};
 }
 
+// An entry point that does not write the output leaves it so.
+void Session::clear_exceeded() noexcept {
+  const std::optional<uint32_t> index = plan_.info().exceeded_output;
+  if (index) outputs_[*index].own.bytes()[0] = std::byte{0};
+}
+
+Status Session::check_exceeded() const noexcept {
+  const std::optional<uint32_t> index = plan_.info().exceeded_output;
+  if (!index || outputs_[*index].own.bytes()[0] == std::byte{0}) return base::ok();
+  char bounds[200] = "";
+  int length = 0;
+  for (const plan::BoundInfo& bound : plan_.info().bounds) {
+    const int room = static_cast<int>(sizeof bounds) - length;
+    if (room < 60) break;
+    length += std::snprintf(bounds + length, static_cast<size_t>(room), "%s%.30s=%lld",
+                            length == 0 ? "" : ", ", bound.name.c_str(),
+                            static_cast<long long>(bound.most));
+  }
+  return base::fail(Code::kBoundExceeded, "session.bound",
+                    "run %llu needs more than a bound allows that the plan was compiled with (%s), "
+                    "so its outputs are not what the model means; compile with a larger --bound",
+                    static_cast<unsigned long long>(sequence_), bounds);
+}
+
+Status Session::output_extents(uint32_t index, std::span<int64_t> extents) const noexcept {
+  CAMSHAFT_TRY(outputs_status_);
+  if (index >= outputs_.size() || extents.size() != outputs_[index].info->shape.size()) {
+    return base::fail(Code::kInvalidArgument, "session.extents",
+                      "there is no output %u of rank %zu; the plan has %zu outputs", index,
+                      extents.size(), outputs_.size());
+  }
+  const plan::TensorInfo& info = *outputs_[index].info;
+  base::Bytes counts;
+  if (!info.counted_axes.empty()) {
+    CAMSHAFT_TRY_ASSIGN(counts, output(info.count_output));
+  }
+  read_extents(info, counts, extents);
+  return base::ok();
+}
+
 Result<base::Bytes> Session::output(uint32_t index) const noexcept {
   CAMSHAFT_TRY(outputs_status_);
   if (index >= outputs_.size()) {
     return base::fail(Code::kInvalidArgument, "session.index",
-                      "There is no output %u; the plan has %zu.", index, outputs_.size());
+                      "there is no output %u; the plan has %zu", index, outputs_.size());
   }
   const Port& port = outputs_[index];
   if (port.host_ptr() == nullptr) return Status(Code::kUnsupported, "session.no_host_address");

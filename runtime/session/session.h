@@ -80,8 +80,8 @@ Slice make_slice(const plan::PlanInfo& plan, uint32_t output, uint32_t slice);
 
 class Session {
  public:
-  // Load time. Fails as choose_target() does; with kCorrupt or kUnsupported where the device
-  // refuses the program; with kOutOfMemory.
+  // Load time. Fails as choose_target() does, also where the plan needs more memory than the device
+  // has; with kCorrupt or kUnsupported where the device refuses the program; with kOutOfMemory.
   static Result<std::unique_ptr<Session>> open(const plan::PlanFile& plan, hal::Device& device,
                                                const SessionOptions& options);
   Session(const Session&) = delete;
@@ -112,7 +112,8 @@ class Session {
   // Ends that; the memory must not be bound. Load time.
   Status release_memory(hal::Buffer buffer);
   // Lets the next runs read or write imported memory instead of the session's own buffer.
-  // kInvalidArgument where it is too small, or read-only for an output. hot path.
+  // kInvalidArgument where it is too small, or read-only for an output, and for the output that
+  // says whether a bound was exceeded, which stays in the session's keeping. hot path.
   Status bind_input(uint32_t index, hal::Buffer imported) noexcept;
   Status bind_output(uint32_t index, hal::Buffer imported) noexcept;
   // Goes back to the session's own buffer. hot path.
@@ -120,8 +121,9 @@ class Session {
   Status unbind_output(uint32_t index) noexcept;
 
   // Runs an entry point and waits for it. Fails with kDeadlineExceeded where the device could not
-  // finish in time (the work goes on: see collect()), and with kDeviceFault. A CPU always finishes,
-  // and may be late. hot path.
+  // finish in time (the work goes on: see collect()), with kBoundExceeded where the run needed more
+  // than a bound that the plan was compiled with, so that its outputs are not what the model means,
+  // and with kDeviceFault. A CPU always finishes, and may be late. hot path.
   Result<RunResult> run(const RunOptions& options) noexcept;
   // Waits for a run that missed its deadline; its result is late. kInvalidArgument if there is
   // none. Until it is collected, inputs can't be set, and run() fails with kDeadlineExceeded if it
@@ -132,6 +134,10 @@ class Session {
   // memory of the caller's that has no host address: kUnsupported. hot path.
   Result<base::Bytes> output(uint32_t index) const noexcept;
   Result<base::Bytes> output(const Slice& slice) const noexcept;
+  // How long each axis of an output was in the last run: as its shape says, except where that
+  // depends on data (plan::TensorInfo::counted_axes), and never longer. Elements beyond mean
+  // nothing. `extents` has an element an axis. Fails as output() does. hot path.
+  Status output_extents(uint32_t index, std::span<int64_t> extents) const noexcept;
 
   // Zeroes all states, as at open(): for a new drive. hot path.
   Status reset_states() noexcept;
@@ -152,6 +158,7 @@ class Session {
 
   Session(const plan::PlanFile& plan, const plan::TargetInfo& target, hal::Device& device,
           bool profile);
+  Status check_memory_fits() const;
   Status load_program();
   Status place_weights();
   Status allocate_memory();
@@ -163,6 +170,8 @@ class Session {
   Status unbind(std::vector<Port>& ports, uint32_t index) noexcept;
   void update_binding(const Port& port, uint32_t index) noexcept;
   Result<RunResult> finish(hal::Deadline deadline) noexcept;
+  void clear_exceeded() noexcept;
+  Status check_exceeded() const noexcept;
 
   const plan::PlanFile& plan_;
   const plan::TargetInfo& target_;

@@ -55,12 +55,12 @@ Result<const TargetInfo*> choose_target(const plan::PlanInfo& plan, const hal::D
                  ") the device " + obstacle;
   }
   if (obstacles.empty()) {
-    return base::fail(
-        Code::kInvalidArgument, "session.target", "The plan has no target \"%.*s\"; it has: %s.",
-        static_cast<int>(wanted.size()), wanted.data(), join_names(plan.targets).c_str());
+    return base::fail(Code::kInvalidArgument, "session.target",
+                      "the plan has no target '%.*s'; it has: %s", static_cast<int>(wanted.size()),
+                      wanted.data(), join_names(plan.targets).c_str());
   }
   return base::fail(Code::kWrongTarget, "session.target",
-                    "The plan can't run on device %s (%s, %s)%s; compile it for this device.",
+                    "the plan can't run on device %s (%s, %s)%s; compile it for this device",
                     device.backend, device.name, device.arch, obstacles.c_str());
 }
 

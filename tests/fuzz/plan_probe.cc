@@ -22,8 +22,9 @@ constexpr Wide kLargestBuffer = Wide{1} << 40;
 std::optional<Wide> bytes_of(const TensorInfo& tensor) {
   Wide size = static_cast<Wide>(base::dtype_size_bytes(tensor.dtype));
   for (const int64_t extent : tensor.shape) {
+    if (extent < 0 || Wide(extent) > kLargestBuffer) return std::nullopt;
     size *= static_cast<Wide>(extent);
-    if (extent <= 0 || size > kLargestBuffer) return std::nullopt;
+    if (size > kLargestBuffer) return std::nullopt;
   }
   return size;
 }
@@ -72,6 +73,34 @@ std::string walk_target(const PlanFile& plan, const TargetInfo& target) {
   return "";
 }
 
+// What a session reads to tell how long an output is.
+std::string walk_counts(const PlanFile& plan, const TensorInfo& output) {
+  int64_t last = -1;
+  for (const int64_t axis : output.counted_axes) {
+    if (axis <= last || axis >= static_cast<int64_t>(output.shape.size())) return "axes are wrong";
+    last = axis;
+  }
+  if (output.counted_axes.empty()) return "";
+  const TensorInfo& counts = plan.info().outputs.at(output.count_output);
+  if (bytes_of(counts) != Wide{8} * output.counted_axes.size()) return "counts are out of reach";
+  return counts.dtype == DType::kInt64 ? "" : "counts are of another dtype";
+}
+
+std::string walk_choices(const PlanFile& plan) {
+  const PlanInfo& info = plan.info();
+  Wide frozen = 0;
+  for (const TensorInfo& input : info.frozen) frozen += (bytes_of(input).value() + 63) / 64 * 64;
+  if (frozen != plan.frozen_values().size()) return "frozen values are out of reach";
+  if (info.exceeded_output && bytes_of(info.outputs.at(*info.exceeded_output)) != Wide{1}) {
+    return "what tells of bounds is no bool";
+  }
+  for (const TensorInfo& output : info.outputs) {
+    std::string broken = walk_counts(plan, output);
+    if (!broken.empty()) return broken;
+  }
+  return "";
+}
+
 std::string walk_plan(const PlanFile& plan) {
   for (const TensorInfo& input : plan.info().inputs) {
     if (!bytes_of(input)) return "an input is huge";
@@ -79,6 +108,8 @@ std::string walk_plan(const PlanFile& plan) {
   for (const TensorInfo& output : plan.info().outputs) {
     if (!bytes_of(output)) return "an output is huge";
   }
+  std::string broken_choice = walk_choices(plan);
+  if (!broken_choice.empty()) return broken_choice;
   for (const TargetInfo& target : plan.info().targets) {
     std::string broken = walk_target(plan, target);
     if (!broken.empty()) return broken;

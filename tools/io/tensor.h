@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/dtype.h"
+#include "runtime/base/element.h"
 
 namespace camshaft::io {
 
@@ -30,11 +31,11 @@ std::optional<uint64_t> size_bytes(base::DType dtype, std::span<const int64_t> s
 // "f32[1x3x224x224]"; a scalar is "f32[]".
 std::string type_text(base::DType dtype, std::span<const int64_t> shape);
 
-// Element `index` of `tensor` as a double; u64 and i64 beyond 2^53 lose precision.
-double element(base::DType dtype, const std::byte* data, uint64_t index);
+// The elements whose index is below `shape` on every axis, as a tensor of that shape. No extent is
+// above the tensor's, and the ranks are equal.
+Tensor leading_part(const Tensor& tensor, std::vector<int64_t> shape);
 
-// Writes `value` as element `index`, rounded to nearest; integers are clamped to their range, and
-// NaN becomes 0 there. bool is `value != 0`.
-void set_element(base::DType dtype, std::byte* data, uint64_t index, double value);
+using base::element;
+using base::set_element;
 
 }  // namespace camshaft::io

@@ -92,7 +92,7 @@ TEST_CASE("only its own program format is loaded", "[cpu]") {
   CHECK(code("elf-shared-object", binary, "store_range") == Code::kOk);
   CHECK(code("opencl-c", binary, "store_range") == Code::kUnsupported);
   CHECK(code("elf-shared-object", binary, "store_rang") == Code::kCorrupt);
-  CHECK(last_sentence().find("no function \"store_rang\"") != std::string::npos);
+  CHECK(last_sentence().find("no function 'store_rang'") != std::string::npos);
   CHECK(code("elf-shared-object", {}, "store_range") == Code::kCorrupt);
 }
 

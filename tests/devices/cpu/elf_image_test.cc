@@ -89,7 +89,7 @@ TEST_CASE("shared objects that need or do more than kernels are refused", "[elf]
     return compile_kernels(text.replace(text.find("BODY"), 4, body), flags);
   };
   check_refused(with("int missing(void);", "*(int*)p[0] = missing();", {"-Wl,-z,undefs,-z,now"}),
-                Code::kUnsupported, "needs \"missing\" from outside");
+                Code::kUnsupported, "needs 'missing' from outside");
   check_refused(with("int count;", "++count;"), Code::kUnsupported, "writable data");
   check_refused(with("int count = 7;", "++count;"), Code::kUnsupported, "writable data");
   check_refused(with("", "", {"-Wl,--no-as-needed", "-lc"}), Code::kUnsupported, "needs a library");

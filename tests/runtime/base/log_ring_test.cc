@@ -13,6 +13,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/status.h"
 
 namespace camshaft::base {
 namespace {
@@ -32,6 +33,19 @@ TEST_CASE("lines come back in order, with numbers and times") {
   CHECK(lines[0].mono_time_ns <= lines[1].mono_time_ns);
   CHECK(lines[1].mono_time_ns <= mono_time_ns());
   CHECK(log_lines_after(log_sequence()).empty());
+}
+
+TEST_CASE("failures are told from notices") {
+  const uint64_t before = log_sequence();
+  log_line("so far so good");
+  log_failure("no %s", "good");
+  CHECK(fail(Code::kIo, "test.io", "worse").code() == Code::kIo);
+  const std::vector<LogLine> lines = log_lines_after(before);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].kind == LogKind::kNotice);
+  CHECK(lines[1].kind == LogKind::kFailure);
+  CHECK(lines[1].text == "no good");
+  CHECK(lines[2].kind == LogKind::kFailure);
 }
 
 TEST_CASE("texts of every length up to the cut") {

@@ -16,7 +16,8 @@ namespace {
 constexpr Code kAllCodes[] = {Code::kOk,          Code::kInvalidArgument, Code::kUnsupported,
                               Code::kWrongTarget, Code::kOutOfTolerance,  Code::kDeadlineExceeded,
                               Code::kCorrupt,     Code::kNotFound,        Code::kIo,
-                              Code::kOutOfMemory, Code::kDeviceFault,     Code::kInternal};
+                              Code::kOutOfMemory, Code::kDeviceFault,     Code::kInternal,
+                              Code::kBoundExceeded};
 
 std::string newest_line() {
   return log_lines_after(log_sequence() - 1).at(0).text;
@@ -34,6 +35,7 @@ TEST_CASE("codes have names of their own and the documented exit codes") {
   CHECK(exit_code(Code::kUnsupported) == 3);
   CHECK(exit_code(Code::kWrongTarget) == 4);
   CHECK(exit_code(Code::kOutOfTolerance) == 5);
+  CHECK(exit_code(Code::kBoundExceeded) == 5);
   CHECK(exit_code(Code::kDeadlineExceeded) == 6);
   CHECK(exit_code(Code::kCorrupt) == 7);
 }

@@ -66,25 +66,25 @@ TEST_CASE("files that were cut or grew") {
                 "ends within its header, at byte 5");
   check_refused(File(file.begin(), file.begin() + 63), Code::kCorrupt, "plan.header", "at byte 63");
   check_refused(File(file.begin(), file.end() - 1), Code::kCorrupt, "plan.file_size",
-                "it has 13695 bytes and should have 13696");
+                "it has 14143 bytes and should have 14144");
   File longer = file;
   longer.resize(longer.size() + 64);
-  check_refused(longer, Code::kCorrupt, "plan.file_size", "it has 13760 bytes");
+  check_refused(longer, Code::kCorrupt, "plan.file_size", "it has 14208 bytes");
   test::fix_checksums(longer);
   check_refused(longer, Code::kCorrupt, "plan.end", "its last section ends at byte");
 }
 
 TEST_CASE("damage is told from a newer format") {
   const File file = test::write_sample();
-  const File newer = test::with_header(file, [](Header& h) { h.format_version = 2; });
+  const File newer = test::with_header(file, [](Header& h) { h.format_version = 3; });
   check_refused(newer, Code::kWrongTarget, "plan.version",
-                "needs a newer runtime: format version 2");
+                "needs a newer runtime: format version 3");
   // Of a newer version, only the header is looked at.
   File newer_other = newer;
   newer_other[kHeaderBytes] ^= std::byte{0xff};
-  check_refused(newer_other, Code::kWrongTarget, "plan.version", "format version 2");
+  check_refused(newer_other, Code::kWrongTarget, "plan.version", "format version 3");
   File damaged = file;
-  damaged[8] = std::byte{2};
+  damaged[8] = std::byte{3};
   check_refused(damaged, Code::kCorrupt, "plan.header", "header does not match its checksum");
   File newer_cut = newer;
   newer_cut.resize(5000);
@@ -128,8 +128,8 @@ TEST_CASE("section tables that can't be") {
   entry(1, [](TableEntry& e) { e.offset = 64; }, "plan.section_range");
   entry(1, [](TableEntry& e) { e.size = ~uint64_t{0}; }, "plan.section_range");
   entry(1, [](TableEntry& e) { e.size -= 1; }, "plan.section_checksum");
-  entry(7, [](TableEntry& e) { e.size += 64; }, "plan.section_range");
-  entry(7, [](TableEntry& e) { e.size -= 64; }, "plan.section_checksum");
+  entry(8, [](TableEntry& e) { e.size += 64; }, "plan.section_range");
+  entry(8, [](TableEntry& e) { e.size -= 64; }, "plan.section_checksum");
   entry(1, [](TableEntry& e) { e.alignment = 64; }, "plan.alignment");
   entry(1, [](TableEntry& e) { e.alignment = 96; }, "plan.alignment");
   entry(1, [](TableEntry& e) { e.alignment = 1u << 20; }, "plan.alignment");

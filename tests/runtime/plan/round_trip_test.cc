@@ -41,6 +41,7 @@ TEST_CASE("a plan comes back as it was written") {
   CHECK(is_equal(plan.source(target), contents.sections[4].bytes));
   CHECK(is_equal(plan.golden_inputs(plan.info().goldens[0]), contents.sections[5].bytes));
   CHECK(is_equal(plan.golden_outputs(plan.info().goldens[0]), contents.sections[6].bytes));
+  CHECK(is_equal(plan.frozen_values(), contents.sections[7].bytes));
   CHECK(!plan.signer());
 }
 
@@ -72,10 +73,10 @@ TEST_CASE("a file has the layout of FORMAT.md") {
                     "\x89"
                     "CSP\r\n\x1a\n",
                     8) == 0);
-  CHECK(load_le<uint32_t>(at + 8) == 1);
+  CHECK(load_le<uint32_t>(at + 8) == 2);
   CHECK(load_le<uint32_t>(at + 12) == 0);
   CHECK(load_le<uint64_t>(at + 16) == file.size());
-  CHECK(load_le<uint32_t>(at + 24) == 8);
+  CHECK(load_le<uint32_t>(at + 24) == 9);
   CHECK(load_le<uint32_t>(at + 28) == 0);
   const Hash128 header_hash = checksum(base::slice(file, 0, 48));
   CHECK(load_le<uint64_t>(at + 48) == header_hash.low);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tests/runtime/plan/sample_plan.h"
 
+#include <bit>
+
 #include "runtime/base/bytes.h"
 #include "runtime/plan/checksum.h"
 
@@ -10,6 +12,18 @@ namespace {
 std::vector<std::byte> numbered_bytes(size_t size, unsigned seed) {
   std::vector<std::byte> bytes(size);
   for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + seed);
+  return bytes;
+}
+
+// 16000 as i64 and 1, 0.5, -2 as f32, each padded to 64 bytes.
+std::vector<std::byte> frozen_values() {
+  std::vector<std::byte> bytes(128);
+  base::store_le<int64_t>(bytes.data(), 16000);
+  size_t at = 64;
+  for (const float gain : {1.0F, 0.5F, -2.0F}) {
+    base::store_le<uint32_t>(bytes.data() + at, std::bit_cast<uint32_t>(gain));
+    at += sizeof gain;
+  }
   return bytes;
 }
 
@@ -68,7 +82,13 @@ PlanContents make_sample() {
                         DType::kFloat32,
                         {1, 40},
                         "",
-                        {{"left", 0, {2, 16}, "m"}, {"probability", 32, {2}, ""}}}};
+                        {{"left", 0, {2, 16}, "m"}, {"probability", 32, {2}, ""}}},
+                       {"boxes", DType::kFloat32, {1, 8, 6}, "", {}, {1}, 2},
+                       {"boxes.count", DType::kInt64, {1}, "", {}},
+                       {"exceeded", DType::kBool, {}, "", {}}};
+  plan.info.exceeded_output = 3;
+  plan.info.bounds = {{"boxes", 8}};
+  plan.info.frozen = {{"rate", DType::kInt64, {}, "", {}}, {"gain", DType::kFloat32, {3}, "", {}}};
   const uint32_t weights = plan.add_section(SectionKind::kWeights, numbered_bytes(500, 1));
   for (const std::string name : {"llvm:x86-64-v3", "cpu:x86-64-v3"}) {
     TargetInfo target = make_target(name);
@@ -81,11 +101,12 @@ PlanContents make_sample() {
   Golden golden;
   golden.target = plan.info.targets[0].target;
   golden.inputs_section = plan.add_section(SectionKind::kGoldenInputs, numbered_bytes(768, 4));
-  golden.outputs_section = plan.add_section(SectionKind::kGoldenOutputs, numbered_bytes(192, 5));
+  golden.outputs_section = plan.add_section(SectionKind::kGoldenOutputs, numbered_bytes(512, 5));
   const Hash128 hash = checksum(plan.sections.back().bytes);
   golden.output_hash_low = hash.low;
   golden.output_hash_high = hash.high;
   plan.info.goldens = {golden};
+  plan.info.frozen_section = plan.add_section(SectionKind::kFrozenInputs, frozen_values());
   return plan;
 }
 

@@ -30,16 +30,39 @@ Lines diff_after(const std::function<void(PlanContents&)>& change) {
 TEST_CASE("a dump shows versions, inputs and outputs, targets, sections") {
   const std::string text = dump_plan(to_file(test::make_sample()));
   for (const char* part :
-       {"format version 1, 13696 bytes, not signed", "model     sample",
-        "image                    f32   [1, 3, 8, 8]", "768 bytes", ".left", "[2, 16]  in m",
-        "target llvm:x86-64-v3", "cpu, x86_64 avx2 fma", "LLVM 19.1.7, elf-shared-object",
-        "3, of 2 kernels, 27648 FLOP, threads: 2", "run: 3 commands from 0",
-        "state        history: 1024 bytes", "weights        required at         4096",
-        "golden outputs optional"}) {
+       {"format version 2, 14144 bytes, not signed",
+        "model     sample",
+        "image                    f32   [1, 3, 8, 8]",
+        "768 bytes",
+        ".left",
+        "[2, 16]  in m",
+        "target llvm:x86-64-v3",
+        "cpu, x86_64 avx2 fma",
+        "LLVM 19.1.7, elf-shared-object",
+        "3, of 2 kernels, 27648 FLOP, threads: 2",
+        "run: 3 commands from 0",
+        "state        history: 1024 bytes",
+        "weights        required at         4096",
+        "golden outputs optional",
+        "boxes                    f32   [1, <=8, 6]                       192 bytes\n",
+        "boxes.count              i64   [1]                                 8 bytes  how long is "
+        "boxes\n",
+        "exceeded                 bool  []                                  1 bytes  whether a "
+        "bound was too small\n",
+        "rate                     i64   []                       = 16000\n",
+        "gain                     f32   [3]                      = 1, 0.5, -2\n",
+        "bounds\n  boxes                    8\n"}) {
     CHECK_THAT(text, Contains(part));
   }
   CHECK(text.find(" \n") == std::string::npos);
   CHECK(text.ends_with('\n'));
+}
+
+TEST_CASE("a dump can be of one target") {
+  const PlanFile plan = to_file(test::make_sample());
+  const std::string text = dump_plan(plan, &plan.info().targets[1]);
+  CHECK_THAT(text, Contains("target cpu:x86-64-v3"));
+  CHECK_THAT(text, !Contains("\ntarget llvm:x86-64-v3"));
 }
 
 TEST_CASE("a dump names the signer and copes with long names") {
@@ -120,11 +143,31 @@ TEST_CASE("every part of a plan can make a difference") {
       [](PlanContents& p) { p.info.goldens[0].output_hash_high += 1; },
       [](PlanContents& p) { p.info.goldens.clear(); },
       [](PlanContents& p) { p.add_section(static_cast<SectionKind>(77), {}); },
+      [](PlanContents& p) {
+        p.info.outputs[1].counted_axes.clear();
+        p.info.outputs[1].count_output = 0;
+      },
+      [](PlanContents& p) { p.info.outputs[1].counted_axes = {2}; },
+      [](PlanContents& p) { p.info.exceeded_output.reset(); },
+      [](PlanContents& p) { p.info.bounds[0].most = 9; },
+      [](PlanContents& p) { p.info.bounds.clear(); },
+      [](PlanContents& p) { p.info.frozen[0].dtype = DType::kUInt64; },
+      [](PlanContents& p) { p.info.frozen[0].shape = {1}; },
+      [](PlanContents& p) { p.sections[7].bytes[0] = std::byte{9}; },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     INFO("change " << i);
     CHECK(!diff_after(changes[i]).empty());
   }
+}
+
+TEST_CASE("another frozen value is a difference that says both") {
+  const Lines lines = diff_after([](PlanContents& p) {
+    std::fill_n(p.sections[7].bytes.begin(), 8, std::byte{0});
+    p.sections[7].bytes[0] = std::byte{7};
+  });
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] == "frozen input rate: values 16000 -> 7");
 }
 
 TEST_CASE("what only one plan has is listed once, and order counts") {

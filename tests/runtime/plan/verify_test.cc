@@ -56,6 +56,13 @@ TensorInfo& output(PlanContents& plan) {
   return plan.info.outputs[0];
 }
 
+TensorInfo& boxes(PlanContents& plan) {
+  return plan.info.outputs[1];
+}
+TensorInfo& counts(PlanContents& plan) {
+  return plan.info.outputs[2];
+}
+
 TEST_CASE("what keeps the rules is no problem") {
   check_changes({
       {"the sample", "", [](PlanContents&) {}},
@@ -90,6 +97,22 @@ TEST_CASE("what keeps the rules is no problem") {
       {"two commands of one name", "",
        [](PlanContents& p) { target(p).commands[1].name = launch(p).name; }},
       {"names in another script", "", [](PlanContents& p) { input(p).name = "画像"; }},
+      {"tensors without elements", "",
+       [](PlanContents& p) {
+         p.info.inputs.push_back({"none", {}, {0}, {}, {}});
+         p.info.outputs.push_back({"nothing", {}, {3, 0, 1ll << 38}, {}, {}});
+         output(p).slices[0].shape = {0, 2};
+       }},
+      {"nothing frozen, bounded or counted", "",
+       [](PlanContents& p) {
+         p.info.frozen.clear();
+         p.info.frozen_section = 0;
+         p.info.bounds.clear();
+         p.info.exceeded_output.reset();
+         boxes(p).counted_axes.clear();
+         boxes(p).count_output = 0;
+       }},
+      {"a bound of 0", "", [](PlanContents& p) { p.info.bounds[0].most = 0; }},
       {"copies between two places of the arena", "",
        [](PlanContents& p) {
          copy(p).args = {{Space::kArena, 0, 1024, 512}, {Space::kArena, 0, 1536, 512}};
@@ -140,6 +163,8 @@ TEST_CASE("rules of inputs and outputs") {
   check_changes({
       {"dtype", "plan.dtype", [](PlanContents& p) { input(p).dtype = static_cast<DType>(13); }},
       {"dtype", "plan.dtype", [](PlanContents& p) { output(p).dtype = static_cast<DType>(255); }},
+      {"extent too large beside 0", "plan.shape",
+       [](PlanContents& p) { input(p).shape = {0, 1ll << 41}; }},
       {"extent -1", "plan.shape", [](PlanContents& p) { input(p).shape[1] = -1; }},
       {"product overflows", "plan.shape",
        [](PlanContents& p) { input(p).shape = {1ll << 32, 1ll << 32, 4}; }},
@@ -156,6 +181,69 @@ TEST_CASE("rules of inputs and outputs") {
        [](PlanContents& p) { output(p).slices[0].shape = {1ll << 62, 1ll << 62}; }},
       {"slice of an input", "plan.slice",
        [](PlanContents& p) { input(p).slices = output(p).slices; }},
+  });
+}
+
+TEST_CASE("rules of extents that depend on data") {
+  check_changes({
+      {"axis beyond the rank", "plan.counts", [](PlanContents& p) { boxes(p).counted_axes = {3}; }},
+      {"negative axis", "plan.counts", [](PlanContents& p) { boxes(p).counted_axes = {-1}; }},
+      {"axes that don't ascend", "plan.counts",
+       [](PlanContents& p) {
+         boxes(p).counted_axes = {1, 0};
+         counts(p).shape = {2};
+       }},
+      {"an axis twice", "plan.counts",
+       [](PlanContents& p) {
+         boxes(p).counted_axes = {1, 1};
+         counts(p).shape = {2};
+       }},
+      {"no such output", "plan.counts", [](PlanContents& p) { boxes(p).count_output = 4; }},
+      {"counts of itself", "plan.counts", [](PlanContents& p) { boxes(p).count_output = 1; }},
+      {"counts of another dtype", "plan.counts",
+       [](PlanContents& p) { counts(p).dtype = DType::kUInt64; }},
+      {"too few counts", "plan.counts", [](PlanContents& p) { boxes(p).counted_axes = {0, 1}; }},
+      {"counts in a scalar", "plan.counts", [](PlanContents& p) { counts(p).shape = {}; }},
+      {"counts that are counted", "plan.counts",
+       [](PlanContents& p) {
+         counts(p).counted_axes = {0};
+         counts(p).count_output = 2;
+       }},
+      {"an output of counts without axes", "plan.counts",
+       [](PlanContents& p) { boxes(p).counted_axes.clear(); }},
+      {"slices of what has counts", "plan.counts",
+       [](PlanContents& p) { boxes(p).slices = {{"first", 0, {6}, ""}}; }},
+      {"counts of an input", "plan.counts", [](PlanContents& p) { input(p).counted_axes = {0}; }},
+      {"output of counts of an input", "plan.counts",
+       [](PlanContents& p) { input(p).count_output = 2; }},
+      {"counts of a frozen input", "plan.counts",
+       [](PlanContents& p) { p.info.frozen[1].counted_axes = {0}; }},
+      {"exceeded output far off", "plan.bounds",
+       [](PlanContents& p) { p.info.exceeded_output = 4; }},
+      {"exceeded output of another dtype", "plan.bounds",
+       [](PlanContents& p) { p.info.exceeded_output = 2; }},
+      {"exceeded output of another shape", "plan.bounds",
+       [](PlanContents& p) { p.info.outputs[3].shape = {1}; }},
+      {"a negative bound", "plan.bounds", [](PlanContents& p) { p.info.bounds[0].most = -1; }},
+      {"a bound without name", "plan.text", [](PlanContents& p) { p.info.bounds[0].name = ""; }},
+      {"two bounds", "plan.name",
+       [](PlanContents& p) { p.info.bounds.push_back(p.info.bounds[0]); }},
+  });
+}
+
+TEST_CASE("rules of frozen inputs") {
+  check_changes({
+      {"twice", "plan.name",
+       [](PlanContents& p) { p.info.frozen[1].name = p.info.frozen[0].name; }},
+      {"an input", "plan.frozen", [](PlanContents& p) { p.info.frozen[0].name = input(p).name; }},
+      {"no section", "plan.frozen", [](PlanContents& p) { p.info.frozen_section = 0; }},
+      {"a section for nothing", "plan.frozen", [](PlanContents& p) { p.info.frozen.clear(); }},
+      {"another section", "plan.section_index", [](PlanContents& p) { p.info.frozen_section = 1; }},
+      {"section far off", "plan.section_index",
+       [](PlanContents& p) { p.info.frozen_section = 99; }},
+      {"too few values", "plan.frozen", [](PlanContents& p) { p.sections[7].bytes.resize(64); }},
+      {"shape", "plan.shape", [](PlanContents& p) { p.info.frozen[1].shape = {-3}; }},
+      {"slices", "plan.slice", [](PlanContents& p) { p.info.frozen[0].slices = output(p).slices; }},
   });
 }
 
@@ -228,7 +316,7 @@ TEST_CASE("rules of commands") {
       {"space", "plan.arg",
        [](PlanContents& p) { launch(p).args[0].space = static_cast<Space>(5); }},
       {"input", "plan.arg", [](PlanContents& p) { launch(p).args[0].index = 1; }},
-      {"output", "plan.arg", [](PlanContents& p) { target(p).commands[1].args[2].index = 1; }},
+      {"output", "plan.arg", [](PlanContents& p) { target(p).commands[1].args[2].index = 4; }},
       {"state", "plan.arg", [](PlanContents& p) { target(p).commands[1].args[1].index = 1; }},
       {"weights index", "plan.arg", [](PlanContents& p) { launch(p).args[1].index = 1; }},
       {"arena index", "plan.arg", [](PlanContents& p) { launch(p).args[2].index = 1; }},

@@ -12,6 +12,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/realtime/histogram.h"
 #include "runtime/session/session.h"
+#include "tests/runtime/session/counted_plan.h"
 #include "tests/runtime/session/tiny_plan.h"
 #include "tests/support/heap/malloc_count.h"
 #include "tests/support/system_calls.h"
@@ -103,6 +104,30 @@ TEST_CASE("1,000 frames make no allocation", "[hot-path]") {
       CHECK(robot.checksum == Robot::expected_checksum(kRuns));
     }
   }
+}
+
+TEST_CASE("extents, and runs that exceed a bound, make no allocation", "[hot-path]") {
+  const plan::PlanFile plan = test::open_plan(test::counted_plan());
+  const auto device = std::move(*hal::open_device(devices::backends(), "cpu", {.threads = 1}));
+  const auto session = std::move(*Session::open(plan, *device, {}));
+  int64_t sum = 0;
+  int refused = 0;
+  const uint64_t allocations = allocations_in([&] {
+    for (int64_t i = 0; i < kRuns; ++i) {
+      const int64_t counts[] = {i % 5, 6};
+      std::memcpy(session->input_span(0)->data(), counts, sizeof counts);
+      session->input_span(1)->front() = std::byte{i % 100 == 99};
+      int64_t extents[3] = {};
+      if (session->run({}) && session->output_extents(0, extents).is_ok()) {
+        sum += extents[0];
+      } else {
+        ++refused;
+      }
+    }
+  });
+  CHECK(allocations == 0);
+  CHECK(refused == kRuns / 100);
+  CHECK(sum == kRuns / 5 * 10 - refused * 4);
 }
 
 TEST_CASE("refused inputs make no allocation either", "[hot-path]") {

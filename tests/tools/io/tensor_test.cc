@@ -27,6 +27,23 @@ TEST_CASE("sizes are exact or absent") {
   CHECK_FALSE(size_bytes(DType::kFloat64, std::vector<int64_t>{int64_t{1} << 61, 2}).has_value());
 }
 
+TEST_CASE("the leading part of a tensor") {
+  Tensor tensor{DType::kUInt16, {2, 3, 2}, std::vector<std::byte>(24)};
+  for (uint64_t i = 0; i < 12; ++i) {
+    set_element(tensor.dtype, tensor.bytes.data(), i, static_cast<double>(i));
+  }
+  const Tensor part = leading_part(tensor, {2, 2, 1});
+  CHECK(part.shape == std::vector<int64_t>{2, 2, 1});
+  REQUIRE(part.bytes.size() == 8);
+  for (const auto& [at, value] : {std::pair{0, 0}, {1, 2}, {2, 6}, {3, 8}}) {
+    CHECK(element(part.dtype, part.bytes.data(), static_cast<uint64_t>(at)) == value);
+  }
+  CHECK(leading_part(tensor, {2, 3, 2}).bytes == tensor.bytes);
+  CHECK(leading_part(tensor, {2, 0, 2}).bytes.empty());
+  const Tensor scalar{DType::kUInt8, {}, {std::byte{7}}};
+  CHECK(leading_part(scalar, {}).bytes == scalar.bytes);
+}
+
 TEST_CASE("types print as people write shapes") {
   CHECK(type_text(DType::kFloat32, std::vector<int64_t>{1, 3, 224, 224}) == "f32[1x3x224x224]");
   CHECK(type_text(DType::kBool, std::vector<int64_t>{}) == "bool[]");
