@@ -9,6 +9,7 @@
 #include "codegen/onnx/reader.h"
 #include "codegen/passes/pipeline.h"
 #include "codegen/render/render.h"
+#include "runtime/base/bytes.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/version.h"
 
@@ -41,6 +42,14 @@ std::vector<plan::OutputSlice> plan_slices(const std::vector<ir::OutputSlice>& s
   return result;
 }
 
+// Of an output that is there: the reader adds counts and bounds under these names.
+uint32_t output_index(const ir::Graph& graph, std::string_view name) {
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    if (graph.outputs[i].name == name) return static_cast<uint32_t>(i);
+  }
+  CAMSHAFT_CHECK(false);
+}
+
 void describe_tensors(const ir::Graph& graph, plan::PlanInfo& info) {
   for (const ir::GraphInput& input : graph.inputs) {
     const ir::TensorType& type = graph.node(input.node).type;
@@ -50,6 +59,13 @@ void describe_tensors(const ir::Graph& graph, plan::PlanInfo& info) {
     const ir::TensorType& type = graph.node(output.node).type;
     info.outputs.push_back(
         {output.name, type.dtype, type.shape, output.unit, plan_slices(output.slices)});
+    if (output.name == onnx::kBoundExceeded && type == ir::TensorType{ir::DType::kBool, {}}) {
+      info.exceeded_output = static_cast<uint32_t>(info.outputs.size() - 1);
+    }
+    if (output.counted_axes.empty()) continue;
+    info.outputs.back().counted_axes = {output.counted_axes.begin(), output.counted_axes.end()};
+    info.outputs.back().count_output =
+        output_index(graph, output.name + std::string(onnx::kCountSuffix));
   }
 }
 
@@ -58,6 +74,27 @@ base::Status check_name(const char* kind, const std::string& name) {
   return base::fail(base::Code::kInvalidArgument, "compile.name",
                     "%s '%s' has control characters in its name; rename it", kind,
                     plan_text(name).c_str());
+}
+
+// What the caller decided about the model.
+base::Status add_choices(const CompileOptions& options, const onnx::ReaderSources& sources,
+                         plan::PlanContents& contents) {
+  for (const auto& [name, most] : options.bounds) {
+    CAMSHAFT_TRY(check_name("bound", name));
+    contents.info.bounds.push_back({name, most});
+  }
+  std::vector<std::byte> values;
+  for (const auto& [name, literal] : sources.frozen) {
+    CAMSHAFT_TRY(check_name("input", name));
+    contents.info.frozen.push_back({name, literal->type.dtype, literal->type.shape, "", {}});
+    values.insert(values.end(), literal->bytes.begin(), literal->bytes.end());
+    values.resize(base::align_up(values.size(), plan::kBufferAlignment));
+  }
+  if (!sources.frozen.empty()) {
+    contents.info.frozen_section =
+        contents.add_section(plan::SectionKind::kFrozenInputs, std::move(values));
+  }
+  return base::ok();
 }
 
 base::Status check_rank(const char* kind, const std::string& name, const ir::TensorType& type) {
@@ -144,17 +181,20 @@ base::Result<plan::PlanContents> compile_onnx(const std::string& path,
   Progress progress(options);
   progress.next("read " + path);
   const int64_t start_ns = base::mono_time_ns();
-  onnx::ReaderOptions reader_options;
-  reader_options.shapes = options.shapes;
-  std::vector<std::string> files;
+  const onnx::ReaderOptions reader_options = {options.shapes, options.frozen, options.frozen_text,
+                                              options.bounds};
+  onnx::ReaderSources sources;
   CAMSHAFT_TRY_ASSIGN(const ir::Graph graph,
-                      onnx::read_onnx(path, reader_options, problems, &files));
-  CAMSHAFT_TRY_ASSIGN(const std::string digest, model_digest(files));
+                      onnx::read_onnx(path, reader_options, problems, &sources));
+  CAMSHAFT_TRY_ASSIGN(const std::string digest, model_digest(sources.files));
   if (report != nullptr) {
     report->nodes = graph.size();
     report->read_seconds = seconds_since(start_ns);
   }
-  return compile(graph, digest, options, report, progress);
+  CAMSHAFT_TRY_ASSIGN(plan::PlanContents contents,
+                      compile(graph, digest, options, report, progress));
+  CAMSHAFT_TRY(add_choices(options, sources, contents));
+  return contents;
 }
 
 base::Result<plan::PlanContents> compile_graph(const ir::Graph& graph,

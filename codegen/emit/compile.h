@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,9 +21,13 @@ namespace camshaft::emit {
 struct CompileOptions {
   std::vector<std::string> targets;  // "llvm", "cpu:znver4": one TargetInfo each, in this order
   std::map<std::string, ir::Shape>
-      shapes;        // --shape: for inputs (or symbolic dimensions) without one
-  int threads = 1;   // most threads that a kernel may be split among
-  bool fuse = true;  // false: a kernel a node, to find a bad fusion
+      shapes;  // --shape: for inputs (or symbolic dimensions) without one
+  // --freeze: inputs of the model that become constants, by name (onnx::ReaderOptions).
+  std::map<std::string, std::shared_ptr<const ir::Literal>> frozen = {};
+  std::map<std::string, std::string> frozen_text = {};
+  std::map<std::string, int64_t> bounds = {};  // --bound
+  int threads = 1;                             // most threads that a kernel may be split among
+  bool fuse = true;                            // false: a kernel a node, to find a bad fusion
   std::set<std::string> disabled_passes;
   bool keep_source = true;  // store the kernels' text, for inspect --source
   // Tests and the tuner: use this strategy wherever it matches ("" for the usual choice).

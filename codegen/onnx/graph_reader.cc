@@ -6,6 +6,7 @@
 
 #include "codegen/onnx/extents.h"
 #include "codegen/onnx/format.h"
+#include "codegen/onnx/frozen_inputs.h"
 #include "codegen/onnx/sparse_tensor.h"
 #include "codegen/onnx/tensor_proto.h"
 #include "runtime/base/log_ring.h"
@@ -20,6 +21,7 @@ void GraphReader::read(::onnx::ModelProto* model) {
   read_inputs(*source);
   scope_.read_nodes(source->node());
   read_outputs(*source);
+  check_bounds();
 }
 
 void GraphReader::read_functions(const ::onnx::ModelProto& model) {
@@ -35,7 +37,7 @@ void GraphReader::read_functions(const ::onnx::ModelProto& model) {
 
 void GraphReader::read_initializers(::onnx::GraphProto* source) {
   for (::onnx::TensorProto& tensor : *source->mutable_initializer()) {
-    if (reading_.options.frozen.contains(tensor.name())) continue;
+    if (is_frozen(reading_.options, tensor.name())) continue;
     Failure failure;
     std::shared_ptr<const ir::Literal> literal = to_literal(tensor, reading_.files, &failure);
     std::string().swap(*tensor.mutable_raw_data());  // so that weights aren't held twice
@@ -66,16 +68,18 @@ void GraphReader::read_inputs(const ::onnx::GraphProto& source) {
   for (const ::onnx::ValueInfoProto& input : source.input()) {
     if (!seen.insert(input.name()).second) {
       tell(base::Code::kCorrupt, input.name(), "is an input twice");
-    } else if (reading_.options.frozen.contains(input.name())) {
+    } else if (is_frozen(reading_.options, input.name())) {
       read_frozen(input);
     } else if (!scope_.has(input.name())) {
       inputs.push_back(&input);
     }
   }
-  for (const auto& [name, literal] : reading_.options.frozen) {
-    if (seen.contains(name)) continue;
+  const auto check_name = [&](const std::string& name) {
+    if (seen.contains(name)) return;
     tell(base::Code::kInvalidArgument, name, "is to be frozen, but the model has no such input");
-  }
+  };
+  for (const auto& [name, literal] : reading_.options.frozen) check_name(name);
+  for (const auto& [name, text] : reading_.options.frozen_text) check_name(name);
   const DeclaredShapes shapes(inputs, reading_.options, reading_.problems);
   for (const ::onnx::ValueInfoProto* input : inputs) {
     std::optional<TensorType> type = shapes.input_type(*input, reading_.problems);
@@ -97,17 +101,16 @@ void GraphReader::read_inputs(const ::onnx::GraphProto& source) {
 
 // An input whose value the caller fixes now.
 void GraphReader::read_frozen(const ::onnx::ValueInfoProto& input) {
-  const std::shared_ptr<const ir::Literal>& literal =
-      reading_.options.frozen.find(input.name())->second;
-  const int declared = input.type().tensor_type().elem_type();
-  const std::optional<ElementType> element = to_element_type(declared);
-  if (!element || element->dtype != literal->type.dtype) {
-    tell(base::Code::kInvalidArgument, input.name(),
-         format_text("is declared as an input of %s, but frozen as %s",
-                     data_type_name(declared).c_str(), to_string(literal->type).c_str()));
+  const std::shared_ptr<const ir::Literal> literal =
+      frozen_value(input, reading_.options, reading_.problems);
+  if (literal == nullptr) {
+    scope_.bind(input.name(), Value());
+    return;
   }
-  scope_.bind(input.name(), reading_.builder.constant(literal, input.name())
-                                .as_narrow(element ? element->narrow : Narrow::kNone));
+  const auto element = to_element_type(input.type().tensor_type().elem_type());
+  scope_.bind(input.name(),
+              reading_.builder.constant(literal, input.name()).as_narrow(element->narrow));
+  frozen_.emplace(input.name(), literal);
 }
 
 void GraphReader::read_outputs(const ::onnx::GraphProto& source) {
@@ -162,15 +165,32 @@ void GraphReader::add_counts(const std::string& name, Value value) {
 // Counts come after the model's own outputs, and then whether a bound of the caller's was too
 // small.
 void GraphReader::add_count_outputs() {
-  for (const auto& [name, counts] : counts_) {
-    reading_.graph.add_output(name, reading_.builder.node(counts));
-  }
+  for (const auto& [name, counts] : counts_) add_further_output(name, counts);
   Value exceeded;
   for (const Value& watched : reading_.builder.watched_bounds()) {
     exceeded = exceeded ? logical_or(exceeded, watched) : watched;
   }
-  if (exceeded) {
-    reading_.graph.add_output(std::string(kBoundExceeded), reading_.builder.node(exceeded));
+  if (exceeded) add_further_output(std::string(kBoundExceeded), exceeded);
+}
+
+void GraphReader::add_further_output(const std::string& name, Value value) {
+  for (const ir::GraphOutput& other : reading_.graph.outputs) {
+    if (other.name != name) continue;
+    tell(base::Code::kInvalidArgument, name,
+         "is the name of an output, but Camshaft needs it for an output of its own: rename it");
+    return;
+  }
+  reading_.graph.add_output(name, reading_.builder.node(value));
+}
+
+// A bound with a typing error in its name would bound nothing.
+void GraphReader::check_bounds() {
+  if (!reading_.problems->empty()) return;
+  for (const auto& [name, most] : reading_.options.bounds) {
+    if (reading_.used_bounds.contains(name)) continue;
+    tell(base::Code::kInvalidArgument, name,
+         "has a bound, but no number, node or value of that name decides how large a result is or "
+         "how often a loop runs, or what does is known");
   }
 }
 

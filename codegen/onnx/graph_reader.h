@@ -2,6 +2,8 @@
 // Reads a model's graph: initializers, inputs, nodes in order, outputs.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +31,10 @@ class GraphReader {
   // The graph; of use only if no problem was found.
   ir::Graph take_graph() { return std::move(reading_.graph); }
   ir::Graph* graph() { return &reading_.graph; }
+  // The inputs that were frozen, and their values.
+  const std::map<std::string, std::shared_ptr<const ir::Literal>>& frozen() const {
+    return frozen_;
+  }
 
  private:
   void read_functions(const ::onnx::ModelProto& model);
@@ -39,12 +45,15 @@ class GraphReader {
   void read_output(const ::onnx::ValueInfoProto& output);
   void add_counts(const std::string& name, Value value);
   void add_count_outputs();
+  void add_further_output(const std::string& name, Value value);
+  void check_bounds();
   void tell(base::Code code, const std::string& name, std::string sentence) {
     reading_.problems->push_back({code, name, "", std::move(sentence)});
   }
 
   Reading reading_;
   Scope scope_;
+  std::map<std::string, std::shared_ptr<const ir::Literal>> frozen_;
   std::vector<std::pair<std::string, Value>> counts_;  // further outputs, by name
 };
 

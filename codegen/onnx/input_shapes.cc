@@ -60,6 +60,13 @@ std::string joined(const std::set<std::string>& names) {
 
 }  // namespace
 
+std::string declared_type_text(const ValueInfoProto& input) {
+  const auto& tensor = input.type().tensor_type();
+  const std::optional<ir::DType> dtype = to_dtype(tensor.elem_type());
+  const std::string name = dtype ? base::dtype_name(*dtype) : data_type_name(tensor.elem_type());
+  return tensor.has_shape() ? name + "[" + declared_text(input) + "]" : name;
+}
+
 DeclaredShapes::DeclaredShapes(const std::vector<const ValueInfoProto*>& inputs,
                                const ReaderOptions& options, std::vector<Problem>* problems) {
   std::set<std::string> names;

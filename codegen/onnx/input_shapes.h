@@ -15,6 +15,9 @@
 
 namespace camshaft::onnx {
 
+// "f32[Nx3x?x?]", "i64" without a shape: an input as the model declares it.
+std::string declared_type_text(const ::onnx::ValueInfoProto& input);
+
 // The extents that names of dimensions stand for, and the shapes of inputs.
 class DeclaredShapes {
  public:

@@ -51,6 +51,7 @@ std::optional<Shape> NodeReader::bounded_ints(int i, const char* what) {
   std::optional<Shape> bounds = input(i).upper_bounds();
   if (input(i).literal() != nullptr) return bounds;
   const std::optional<int64_t> given = given_bound(i);
+  if (given) watch(i, *given, bounds);
   if (given && !bounds) bounds = Shape(static_cast<size_t>(input(i).elements()), *given);
   if (!bounds) {
     const std::string name = i < node_.input_size() ? printable(node_.input(i)) : "";
@@ -62,6 +63,16 @@ std::optional<Shape> NodeReader::bounded_ints(int i, const char* what) {
   }
   for (int64_t& bound : *bounds) bound = std::min(bound, given.value_or(bound));
   return bounds;
+}
+
+// A run in which an element of input i is above the given bound must be told, unless none can be.
+void NodeReader::watch(int i, int64_t given, const std::optional<Shape>& bounds) {
+  const auto is_above = [&](int64_t bound) { return bound > given; };
+  if (input(i).elements() == 0) return;
+  if (bounds && std::none_of(bounds->begin(), bounds->end(), is_above)) return;
+  const Value all = reshape(cast(input(i), DType::kInt64), {input(i).elements()});
+  const Value most = reshape(reduce(ir::ReduceKind::kMax, all, {0}), {});
+  builder_->watch_bound(less(builder_->scalar(DType::kInt64, static_cast<double>(given)), most));
 }
 
 std::optional<std::vector<double>> NodeReader::known_doubles(int i, const char* what) {
@@ -216,7 +227,9 @@ std::optional<int64_t> NodeReader::given_bound(int i) const {
   for (const std::string& output : node_.output()) names.push_back(output);
   for (const std::string& name : names) {
     const auto given = bounds.find(name);
-    if (given != bounds.end() && !name.empty()) return given->second;
+    if (given == bounds.end() || name.empty()) continue;
+    reading_->used_bounds.insert(name);
+    return given->second;
   }
   return std::nullopt;
 }

@@ -109,6 +109,7 @@ class NodeReader {
 
  private:
   void tell_unknown(int i, const char* what);
+  void watch(int i, int64_t given, const std::optional<Shape>& bounds);
   using Type = ::onnx::AttributeProto::AttributeType;
   const ::onnx::AttributeProto* find(std::string_view name) const;
   // Marks the attribute as asked for; null if it is not given or of another type.

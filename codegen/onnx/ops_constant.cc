@@ -133,9 +133,14 @@ Value range_of_counted_ints(NodeReader& node, int64_t delta) {
   const double size = std::abs(static_cast<double>(delta));
   const Value distance = delta > 0 ? limit - start : start - limit;
   const Value count = max((distance + (size - 1)) / size, 0.0);
-  std::optional<int64_t> bound = node.given_bound(delta > 0 ? 1 : 0);
+  const std::optional<int64_t> given = node.given_bound(delta > 0 ? 1 : 0);
+  std::optional<int64_t> bound = given;
   if (const std::optional<Shape> known = count.upper_bounds()) {
     bound = std::min(bound.value_or(INT64_MAX), std::max<int64_t>(known->front(), 0));
+  }
+  if (given && *bound == *given) {
+    node.builder().watch_bound(
+        less(node.builder().scalar(DType::kInt64, static_cast<double>(*given)), count));
   }
   if (!bound) return node.bounded_ints(delta > 0 ? 1 : 0, "limit") ? Value() : Value();
   const Value steps = node.builder().iota(*bound);

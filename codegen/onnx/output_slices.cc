@@ -83,6 +83,10 @@ std::string add_slice(Entry entry, ir::Graph* graph) {
                : format_text("slice '%s' is of output '%s', which the model lacks", name.c_str(),
                              printable(entry.output).c_str());
   }
+  if (!output->counted_axes.empty()) {
+    return format_text("slice '%s' is of output '%s', whose extents depend on data", name.c_str(),
+                       printable(output->name).c_str());
+  }
   const ir::TensorType& type = graph->node(output->node).type;
   if (!fits(entry.slice, type)) {
     return format_text("slice '%s' does not lie within its output, %s", name.c_str(),

@@ -74,7 +74,7 @@ int check_versions(const ::onnx::ModelProto& model, std::vector<Problem>* proble
 }
 
 ir::Graph read_model(base::Bytes bytes, const ReaderOptions& options, ExternalFiles* files,
-                     std::vector<Problem>* problems) {
+                     std::vector<Problem>* problems, ReaderSources* sources) {
   ::onnx::ModelProto model;
   if (!parse(bytes, &model, problems)) return {};
   const int opset = check_versions(model, problems);
@@ -87,6 +87,7 @@ ir::Graph read_model(base::Bytes bytes, const ReaderOptions& options, ExternalFi
       read_output_slices(entry.value(), reader.graph(), problems);
     }
   }
+  if (sources != nullptr) sources->frozen = reader.frozen();
   return reader.take_graph();
 }
 
@@ -108,13 +109,12 @@ base::Status summary(const std::string& name, const std::vector<Problem>& proble
 
 base::Result<ir::Graph> read_named(base::Bytes bytes, const std::string& name,
                                    const std::string& folder, const ReaderOptions& options,
-                                   std::vector<Problem>* problems,
-                                   std::vector<std::string>* files_read) {
+                                   std::vector<Problem>* problems, ReaderSources* sources) {
   ExternalFiles files(folder);
   std::vector<Problem> found;
-  ir::Graph graph = read_model(bytes, options, &files, &found);
-  if (files_read != nullptr) {
-    files_read->insert(files_read->end(), files.paths().begin(), files.paths().end());
+  ir::Graph graph = read_model(bytes, options, &files, &found, sources);
+  if (sources != nullptr) {
+    sources->files.insert(sources->files.end(), files.paths().begin(), files.paths().end());
   }
   if (found.empty()) return graph;
   const base::Status status = summary(name, found);
@@ -132,20 +132,18 @@ base::Result<ir::Graph> read_named(base::Bytes bytes, const std::string& name,
 
 base::Result<ir::Graph> read_onnx_bytes(base::Bytes model, const std::string& folder,
                                         const ReaderOptions& options,
-                                        std::vector<Problem>* problems,
-                                        std::vector<std::string>* files_read) {
-  return read_named(model, "", folder, options, problems, files_read);
+                                        std::vector<Problem>* problems, ReaderSources* sources) {
+  return read_named(model, "", folder, options, problems, sources);
 }
 
 base::Result<ir::Graph> read_onnx(const std::string& path, const ReaderOptions& options,
-                                  std::vector<Problem>* problems,
-                                  std::vector<std::string>* files_read) {
+                                  std::vector<Problem>* problems, ReaderSources* sources) {
   CAMSHAFT_TRY_ASSIGN(const base::MappedFile file,
                       base::MappedFile::open(path, {.populate = true}));
-  if (files_read != nullptr) files_read->push_back(path);
+  if (sources != nullptr) sources->files.push_back(path);
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return read_named(file.bytes(), path, folder, options, problems, files_read);
+  return read_named(file.bytes(), path, folder, options, problems, sources);
 }
 
 }  // namespace camshaft::onnx

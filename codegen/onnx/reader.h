@@ -38,30 +38,40 @@ struct ReaderOptions {
   std::map<std::string, ir::Shape> shapes = {};
   // Inputs that get their value now, by name: what decides a shape or a branch must be known.
   std::map<std::string, std::shared_ptr<const ir::Literal>> frozen = {};
+  // The same as numbers that people write, "16000" or "1,2,3", row-major: they become the dtype and
+  // shape that the model declares for the input.
+  std::map<std::string, std::string> frozen_text = {};
   // The most that an integer whose value depends on data can be, where that decides how large a
   // result is or how often a loop runs: by the integer's name, or the node's that it belongs to.
   std::map<std::string, int64_t> bounds = {};
 };
 
+// What a graph was made of, besides the options: what a description of it must cover.
+struct ReaderSources {
+  std::vector<std::string> files;  // the model and the files beside it that it refers to
+  std::map<std::string, std::shared_ptr<const ir::Literal>> frozen;  // inputs and their values
+};
+
 // Adds what the command line's --shape says: "x=1x3x224x224" or "batch=1". kInvalidArgument if it
 // is malformed or contradicts an earlier one.
 base::Status add_shape_option(std::string_view text, ReaderOptions* options);
+// The same for --freeze, "sr=16000", and --bound, "boxes=300".
+base::Status add_freeze_option(std::string_view text, ReaderOptions* options);
+base::Status add_bound_option(std::string_view text, ReaderOptions* options);
 
 // The model as a graph, with its inputs and outputs named as in the file. If it can't be read, all
 // reasons are appended to `problems` (which may be null) in the order of the file, the first is in
 // the log ring, and the code is kUnsupported if any operator or feature is not supported, else
 // kCorrupt if the file is damaged or not ONNX, else kInvalidArgument (shapes are missing or don't
-// fit); kNotFound and kIo if it can't be opened. `files_read`, if given, gets the paths of the
-// model and of the files beside it that it refers to: what a digest of the model must cover.
+// fit); kNotFound and kIo if it can't be opened. `sources` may be null.
 // Allocates memory for the data that the files hold, and not on the word of a header.
 base::Result<ir::Graph> read_onnx(const std::string& path, const ReaderOptions& options,
-                                  std::vector<Problem>* problems,
-                                  std::vector<std::string>* files_read = nullptr);
+                                  std::vector<Problem>* problems, ReaderSources* sources = nullptr);
 
 // The same for a model in memory. `folder` holds its external data; "" if it may have none.
 base::Result<ir::Graph> read_onnx_bytes(base::Bytes model, const std::string& folder,
                                         const ReaderOptions& options,
                                         std::vector<Problem>* problems,
-                                        std::vector<std::string>* files_read = nullptr);
+                                        ReaderSources* sources = nullptr);
 
 }  // namespace camshaft::onnx

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -36,6 +37,7 @@ struct Reading {
   std::map<std::pair<std::string, std::string>, const ::onnx::FunctionProto*> functions;
   // Initializers of subgraphs: a loop's body is read once an iteration, its data only once.
   std::unordered_map<const ::onnx::TensorProto*, std::shared_ptr<const ir::Literal>> literals;
+  std::set<std::string> used_bounds = {};  // names in options.bounds that bound something
   int depth = 0;  // of scopes: functions that call each other for ever are an error
 };
 

@@ -50,15 +50,16 @@ class Compile(models.CommandTest):
     def test_all_unsupported_nodes_are_named_at_once(self):
         models.make_typed(
             self.path("m.onnx"), {"x": (TensorProto.FLOAT, [4])},
-            [helper.make_node("NonZero", ["x"], ["a"], name="first"),
-             helper.make_node("Bernoulli", ["x"], ["b"], name="second"),
+            [helper.make_node("TfIdfVectorizer", ["x"], ["a"], name="first"),
+             helper.make_node("StringNormalizer", ["x"], ["b"], name="second"),
              helper.make_node("Relu", ["x"], ["y"], name="good")],
             {"y": (TensorProto.FLOAT, [4]), "a": (TensorProto.INT64, [1, None]),
              "b": (TensorProto.FLOAT, [4])})
         document = self.document("compile", self.path("m.onnx"), "-o", self.path("m.plan"),
                                  code=UNSUPPORTED)
         self.assertEqual([p["node"] for p in document["problems"]][:2], ["first", "second"])
-        self.assertEqual([p["op_type"] for p in document["problems"]][:2], ["NonZero", "Bernoulli"])
+        self.assertEqual([p["op_type"] for p in document["problems"]][:2],
+                         ["TfIdfVectorizer", "StringNormalizer"])
         self.assertFalse(os.path.exists(self.path("m.plan")))
 
     def test_free_dimensions_need_shapes(self):
@@ -105,6 +106,31 @@ class Compile(models.CommandTest):
         self.camshaft("compile", self.path("m.toml"), "-o", self.path("m.plan"), code=UNSUPPORTED)
         self.camshaft("compile", self.path("m.onnx"), "-o", self.path("none/m.plan"), code=USAGE)
         self.assertFalse(os.path.exists(self.path("m.plan")))
+
+    def test_what_can_not_be_written_or_signed_is_told_before_any_work(self):
+        models.make_dense(self.path("m.onnx"))
+        os.mkdir(self.path("folder"))
+        with open(self.path("short.key"), "wb") as f:
+            f.write(b"short")
+        for options in (["-o", self.path("none/m.plan")], ["-o", self.path("folder")],
+                        ["-o", self.path("m.plan"), "--sign", self.path("none.key")],
+                        ["-o", self.path("m.plan"), "--sign", self.path("short.key")]):
+            done = self.camshaft("compile", self.path("m.onnx"), *options, code=USAGE)
+            self.assertNotIn("[1/", done.stderr)  # no step was begun
+        self.assertIn("[1/", self.camshaft("compile", self.path("m.onnx"), "-o",
+                                           self.path("m.plan")).stderr)
+
+    def test_a_plan_that_needs_more_memory_than_there_is(self):
+        # 2^43 bytes of output, of one number.
+        models.make_typed(self.path("m.onnx"), {"x": (TensorProto.FLOAT, [1])},
+                          [helper.make_node("Expand", ["x", "shape"], ["y"])],
+                          {"y": (TensorProto.FLOAT, [1 << 20, 1 << 18])},
+                          weights={"shape": np.int64([1 << 20, 1 << 18])})
+        document = self.document("compile", self.path("m.onnx"), "-o", self.path("m.plan"))
+        self.assertIn("needs 1024 GiB of memory to run", document["notes"][0])
+        document = self.document("run", self.path("m.plan"), "--random", code=WRONG_TARGET)
+        self.assertIn("the plan needs 1024.0 GiB of memory", document["error"]["sentences"][0])
+        self.assertIn("--shape", document["error"]["sentences"][0])
 
     def test_switches_for_finding_faults_keep_the_results(self):
         plan, _ = self.compile_dense()
@@ -154,6 +180,10 @@ class Golden(models.CommandTest):
         np.savez(self.path("in.npz"), x=np.zeros((8, 3), np.float32))
         self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--golden",
                       self.path("in.npz"), code=USAGE)
+        done = self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--golden",
+                             "y=" + self.path("in.npz"), code=USAGE)
+        self.assertIn("--golden names 'y'", done.stderr)
+        self.assertNotIn("--input", done.stderr)
         self.assertFalse(os.path.exists(self.path("m.plan")))
 
 

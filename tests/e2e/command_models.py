@@ -8,7 +8,7 @@ import unittest
 
 import e2e
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 # The codes of `camshaft --help`.
 OK, USAGE, UNSUPPORTED, WRONG_TARGET, OUTSIDE, LATE, DAMAGED = 0, 2, 3, 4, 5, 6, 7
@@ -43,12 +43,13 @@ def make_convolutions(path):
     e2e.make_model(path, nodes, {"x": [1, 3, 8, 8]}, {"y": [1, 8, 8, 8]}, weights)
 
 
-def make_typed(path, inputs, nodes, outputs, opset=17):
-    """Any small model: inputs and outputs are {name: (TensorProto type, shape)}."""
+def make_typed(path, inputs, nodes, outputs, opset=17, weights=None):
+    """Any small model: inputs and outputs are {name: (TensorProto type, shape)}, weights arrays."""
     def infos(values):
         return [helper.make_tensor_value_info(n, t, s) for n, (t, s) in values.items()]
 
-    graph = helper.make_graph(nodes, "typed", infos(inputs), infos(outputs))
+    initializers = [numpy_helper.from_array(a, n) for n, a in (weights or {}).items()]
+    graph = helper.make_graph(nodes, "typed", infos(inputs), infos(outputs), initializers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     with open(path, "wb") as f:
         f.write(model.SerializeToString())

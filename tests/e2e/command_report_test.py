@@ -3,13 +3,14 @@
 
 import json
 import os
+import re
 import unittest
 import xml.etree.ElementTree as xml
 
 import command_models as models
 import e2e
 import numpy as np
-from command_models import LATE, OUTSIDE, USAGE
+from command_models import LATE, OUTSIDE, UNSUPPORTED, USAGE
 from onnx import TensorProto, helper
 
 
@@ -45,6 +46,9 @@ class Bench(models.CommandTest):
         self.assertGreaterEqual(document["seconds"], 18 / 500)
         # Late, but nobody set a deadline.
         self.assertEqual(self.bench(plan, "--rate", "1000000000")["exit_code"], 0)
+        once = ["bench", plan, "--warmup", "0", "--iterations", "2"]
+        self.assertIn("lateness from when it was due", self.camshaft(*once, "--rate", "500").stdout)
+        self.assertNotIn("due", self.camshaft(*once).stdout)
 
     def test_duration(self):
         plan, _ = self.compile_dense()
@@ -97,7 +101,15 @@ class Inspect(models.CommandTest):
             "model_digest": str, "producer": str, "inputs": list, "outputs": list, "targets": list,
             "goldens": list, "sections": list})
         self.assertEqual(document["inputs"][0]["shape"], [1, 3, 8, 8])
-        self.assertIn("sections", self.camshaft("inspect", plan).stdout)
+        whole = self.camshaft("inspect", plan).stdout
+        self.assertIn("sections", whole)
+        for target in ("cpu", "llvm"):
+            page = self.camshaft("inspect", plan, "--target", target).stdout
+            self.assertEqual(re.findall(r"(?m)^target (\w+):", page), [target])
+            self.assertLess(len(page), len(whole))
+        self.assertEqual(len(re.findall(r"(?m)^target ", whole)), 2)
+        self.camshaft("inspect", plan, "--target", "cuda", code=USAGE)
+        self.camshaft("inspect", plan, "--target", "cpu", "--diff", plan, code=USAGE)
 
         kernels = self.document("inspect", plan, "--kernels", "--target", "cpu")
         self.assertTrue(kernels["target"].startswith("cpu:"))
@@ -198,6 +210,27 @@ class Compare(models.CommandTest):
                                  engine, code=USAGE)
             self.assertIn("'y' (f32[3x5])", done.stderr)
         self.camshaft("compare", plan, "--ref", self.path("none.onnx"), code=USAGE)
+
+    def test_all_that_is_wrong_with_a_reference_is_told(self):
+        e2e.make_model(self.path("m.onnx"), [helper.make_node("Relu", ["x"], ["y"]),
+                                             helper.make_node("Exp", ["x"], ["z"])],
+                       {"x": [2]}, {"y": [2], "z": [2]})
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"))
+        e2e.make_model(self.path("other.onnx"), [helper.make_node("Relu", ["x"], ["w"])],
+                       {"x": [2]}, {"w": [2]})
+        for engine in ("onnxruntime", "oracle"):
+            sentences = self.document("compare", self.path("m.plan"), "--ref",
+                                      self.path("other.onnx"), "--engine", engine,
+                                      code=USAGE)["error"]["sentences"]
+            self.assertEqual([s.split("'")[2] for s in sentences], ["y", "z"], sentences)
+        models.make_typed(self.path("bad.onnx"), {"x": (TensorProto.FLOAT, [2])},
+                          [helper.make_node("StringNormalizer", ["x"], ["y"], name="first"),
+                           helper.make_node("StringNormalizer", ["x"], ["z"], name="second")],
+                          {"y": (TensorProto.FLOAT, [2]), "z": (TensorProto.FLOAT, [2])})
+        done = self.camshaft("compare", self.path("m.plan"), "--ref", self.path("bad.onnx"),
+                             "--engine", "oracle", code=UNSUPPORTED)
+        self.assertIn("first", done.stderr)
+        self.assertIn("second", done.stderr)
 
     def test_inputs_from_files_are_tried_once(self):
         plan, _ = self.compile_dense()

@@ -50,6 +50,8 @@ class Run(models.CommandTest):
         self.assertEqual((rest["name"], rest["shape"], rest["values"]), ("rest", [3], [6, 8, 10]))
         self.assertRegex(self.camshaft(*run).stdout, r"(?m)^  \.lead +f32\[2\] .* m +2 4$")
         self.camshaft(*run, "--output", self.path("y.npy"), code=USAGE)
+        done = self.camshaft(*run, "--output", self.path("none/y.npz"), code=USAGE)
+        self.assertIn("there is no folder", done.stderr)
 
     def test_random_inputs_only_when_asked_for_and_the_same_for_a_seed(self):
         plan, _ = self.compile_dense()

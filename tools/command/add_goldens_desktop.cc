@@ -40,6 +40,7 @@ void add_golden(const std::string& target, uint32_t inputs_section,
 Status add_goldens(const std::vector<std::string>& files, Console& console,
                    plan::PlanContents& contents) {
   InputOptions input_options;
+  input_options.option = "--golden";
   input_options.files = files;
   CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> inputs,
                       load_inputs(contents.info.inputs, input_options));

@@ -45,7 +45,13 @@ std::string latency_text(const BenchOptions& options, const Samples& samples) {
   cells.push_back(format_text("%.4f", samples.max_s() * 1e3));
   Table table(columns);
   table.add_row(cells);
-  return table.text();
+  std::string text = table.text();
+  if (options.rate_hz > 0) {
+    text +=
+        "latency counts from when a run began, lateness from when it was due: one that began late "
+        "can be\nlate however short it was\n";
+  }
+  return text;
 }
 
 std::string results_text(const BenchOptions& options, const BenchResults& results,
@@ -68,7 +74,7 @@ std::string results_text(const BenchOptions& options, const BenchResults& result
   }
   if (options.rate_hz > 0 || options.deadline_ms > 0) {
     table.add_row({"late", std::to_string(loop.late),
-                   format_text("at worst by %s; %llu periods skipped",
+                   format_text("done after the deadline, at worst by %s; %llu periods skipped",
                                duration_text(loop.worst_lateness_s).c_str(),
                                static_cast<unsigned long long>(loop.skipped))});
   }

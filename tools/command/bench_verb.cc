@@ -171,8 +171,9 @@ void declare_options(CLI::App& app, BenchOptions& options) {
       ->check(CLI::PositiveNumber);
   app.add_option(
          "--deadline", options.deadline_ms,
-         "Milliseconds from when a run is due until it must be done; exit 6 if one is late. "
-         "With --rate, lateness is counted without it too, against the period")
+         "Milliseconds until a run must be done, from when it is due (with --rate) or began; exit "
+         "6 "
+         "if one is late. With --rate, lateness is counted without it too, against the period")
       ->type_name("MS")
       ->check(CLI::PositiveNumber);
   app.add_option("--percentiles", options.percents, "Percentiles to show, such as 50,99,99.9")
@@ -193,8 +194,12 @@ void declare_options(CLI::App& app, BenchOptions& options) {
   app.add_flag("--peak", options.peak,
                "Also measure the most multiply-adds that one thread does on this machine");
   app.footer(
-      "Inputs that no file gives are random. The number of threads is the plan's (compile "
-      "--threads).\n\nExamples:\n  camshaft bench roadnet.plan --rate 20 --deadline 20\n"
+      "Inputs that no file gives are random. The number of threads is the plan's (compile\n"
+      "--threads). Latency is the time from when a run began until it was done. With --rate,\n"
+      "a run is late if it is done after its deadline, which counts from when it was due: one\n"
+      "that had to wait for the run before it, or for a CPU, can be late although its latency\n"
+      "is short.\n\n"
+      "Examples:\n  camshaft bench roadnet.plan --rate 20 --deadline 20\n"
       "  camshaft bench roadnet.plan --kernels --json > profile.json");
 }
 

@@ -42,15 +42,20 @@ Result<std::vector<Snapshot>> run_passes(Graph graph) {
 
 class Bisection {
  public:
-  Bisection(const BisectOptions& options, const plan::PlanInfo& info,
+  Bisection(const BisectOptions& options, const plan::PlanFile& plan,
             std::span<const io::Tensor> inputs, Console& console, Json& body)
-      : options_(options), info_(info), inputs_(inputs), console_(console), body_(body) {}
+      : options_(options),
+        plan_(plan),
+        info_(plan.info()),
+        inputs_(inputs),
+        console_(console),
+        body_(body) {}
 
   Status run() {
     console_.progress(1, 4, "bisect: run the model on the oracle");
-    std::vector<std::string> files;
-    CAMSHAFT_TRY_ASSIGN(Graph model, read_model(options_.model, info_, &files));
-    CAMSHAFT_TRY_ASSIGN(const std::string digest, emit::model_digest(files));
+    onnx::ReaderSources sources;
+    CAMSHAFT_TRY_ASSIGN(Graph model, read_model(options_.model, plan_, &sources));
+    CAMSHAFT_TRY_ASSIGN(const std::string digest, emit::model_digest(sources.files));
     if (digest != info_.model_digest) return blame_model();
     CAMSHAFT_TRY_ASSIGN(expected_, run_oracle_on(model, info_, inputs_));
     console_.progress(2, 4, "bisect: check the passes");
@@ -172,6 +177,7 @@ class Bisection {
   }
 
   const BisectOptions& options_;
+  const plan::PlanFile& plan_;
   const plan::PlanInfo& info_;
   std::span<const io::Tensor> inputs_;
   Console& console_;
@@ -181,9 +187,9 @@ class Bisection {
 
 }  // namespace
 
-Status bisect(const BisectOptions& options, const plan::PlanInfo& info,
+Status bisect(const BisectOptions& options, const plan::PlanFile& plan,
               std::span<const io::Tensor> inputs, Console& console, Json& body) {
-  return Bisection(options, info, inputs, console, body).run();
+  return Bisection(options, plan, inputs, console, body).run();
 }
 
 }  // namespace camshaft::command

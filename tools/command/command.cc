@@ -21,7 +21,7 @@ constexpr const char* kAbout =
     "Camshaft compiles neural networks, once and offline, into plans, and runs plans in real time.";
 constexpr const char* kExitCodes =
     "Exit codes: 0 ok, 1 fault, 2 usage or bad input, 3 unsupported model, 4 wrong target or\n"
-    "device, 5 outside tolerance, 6 deadline missed, 7 damaged file.\n"
+    "device, 5 outside tolerance or a bound, 6 deadline missed, 7 damaged file.\n"
     "Every verb takes --json and --help: camshaft compile --help\n";
 
 const Verb* find_verb(std::string_view name) {

@@ -5,6 +5,7 @@
 
 #include "tools/command/difference.h"
 #include "tools/command/input_options.h"
+#include "tools/command/model_outputs.h"
 #include "tools/command/plan_runner.h"
 #include "tools/command/reference.h"
 #include "tools/command/report.h"
@@ -37,13 +38,11 @@ Status run_trial(const Options& options, PlanRunner& runner, Reference& referenc
   input_options.seed += static_cast<uint64_t>(trial);
   CAMSHAFT_TRY_ASSIGN(std::vector<io::Tensor> inputs,
                       load_inputs(runner.info().inputs, input_options));
-  CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> actual, runner.run(inputs));
+  CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> all, runner.run(inputs));
+  const std::vector<io::NamedTensor> actual = model_outputs(runner.info(), all);
   CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> expected, reference.run(inputs));
   for (size_t i = 0; i < actual.size(); ++i) {
-    const auto item_bytes = static_cast<uint64_t>(base::dtype_size_bytes(actual[i].dtype));
-    outcome.differences[i].difference.add(actual[i].dtype, actual[i].bytes.data(),
-                                          expected[i].bytes.data(),
-                                          actual[i].bytes.size() / item_bytes);
+    outcome.differences[i].add(actual[i].tensor, expected[i]);
   }
   if (!are_within(outcome.differences) && !outcome.failing_inputs) {
     outcome.failing_inputs = std::move(inputs);
@@ -67,7 +66,7 @@ Status run_bisect(const Options& options, PlanRunner& runner, const Outcome& out
   }
   const BisectOptions bisect_options{options.reference.path, runner.session().target().target,
                                      options.plan.device, options.tolerance};
-  return bisect(bisect_options, runner.info(), *outcome.failing_inputs, console, body["bisect"]);
+  return bisect(bisect_options, runner.file(), *outcome.failing_inputs, console, body["bisect"]);
 }
 
 Status compare(const Options& options, Console& console, Json& body) {
@@ -75,11 +74,11 @@ Status compare(const Options& options, Console& console, Json& body) {
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> runner,
                       PlanRunner::open(std::move(file), options.plan));
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<Reference> reference,
-                      open_reference(options.reference, runner->info()));
+                      open_reference(options.reference, runner->file()));
   const int trials = trial_count(options, runner->info());
   console.forget_sentences();
   Outcome outcome;
-  for (const plan::TensorInfo& output : runner->info().outputs) {
+  for (const plan::TensorInfo& output : model_outputs(runner->info())) {
     outcome.differences.push_back({output.name, Difference(options.tolerance)});
   }
   for (int trial = 0; trial < trials; ++trial) {
@@ -138,7 +137,9 @@ void declare_options(CLI::App& app, Options& options) {
                "If outside, name the pass or the first value at fault (needs the model)");
   app.footer(
       "An element is within tolerance if |plan - reference| <= atol + rtol * |reference|; exit "
-      "5 if one is\nnot. Inputs that no file gives are random.\n\nExample: camshaft compare "
+      "5 if one is\nnot.\nInputs that no file gives are random; frozen ones have the value that "
+      "they were "
+      "compiled with.\n\nExample: camshaft compare "
       "net.plan --ref net.onnx --bisect");
 }
 

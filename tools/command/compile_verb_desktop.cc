@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include <sys/sysinfo.h>
+
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "codegen/emit/compile.h"
 #include "codegen/onnx/reader.h"
@@ -14,6 +18,7 @@
 #include "tools/command/table.h"
 #include "tools/command/text.h"
 #include "tools/command/verb.h"
+#include "tools/io/npy.h"
 
 namespace camshaft::command {
 namespace {
@@ -27,6 +32,8 @@ struct Options {
   std::string output;
   std::vector<std::string> targets = {CAMSHAFT_WITH_LLVM != 0 ? "llvm" : "cpu"};
   std::vector<std::string> shapes;
+  std::vector<std::string> frozen;
+  std::vector<std::string> bounds;
   std::string dtype = "f32";
   int threads = 1;
   std::vector<std::string> golden;
@@ -62,24 +69,61 @@ Status check_options(const Options& options) {
                       "%s: pipelines can't be compiled so far, only ONNX models",
                       options.model.c_str());
   }
-  return check_not_overwritten(options.output, options.model);
+  CAMSHAFT_TRY(check_not_overwritten(options.output, options.model));
+  return check_writable(options.output);
 }
 
-Result<emit::CompileOptions> compile_options(const Options& options, Console& console,
-                                             Trail& trail) {
-  CAMSHAFT_TRY(check_options(options));
-  emit::CompileOptions result;
-  result.targets = options.targets;
+// NAME=FILE.npy: the name ends at the last '=' before a file that is there.
+Result<bool> add_frozen_file(const std::string& text, onnx::ReaderOptions& reader) {
+  if (!text.ends_with(".npy")) return false;
+  size_t equals = text.rfind('=');
+  for (size_t at = equals; at != std::string::npos && at > 0; at = text.rfind('=', at - 1)) {
+    if (!std::filesystem::exists(text.substr(at + 1))) continue;
+    equals = at;
+    break;
+  }
+  if (equals == std::string::npos || equals == 0) return false;
+  CAMSHAFT_TRY_ASSIGN(io::Tensor tensor, io::read_npy(text.substr(equals + 1)));
+  const std::string name = text.substr(0, equals);
+  ir::Literal literal{{tensor.dtype, std::move(tensor.shape)}, std::move(tensor.bytes)};
+  const bool is_new =
+      !reader.frozen_text.contains(name) &&
+      reader.frozen.emplace(name, std::make_shared<const ir::Literal>(std::move(literal))).second;
+  if (is_new) return true;
+  return base::fail(Code::kInvalidArgument, "compile.freeze",
+                    "--freeze %.100s: a value was given before", name.c_str());
+}
+
+Result<onnx::ReaderOptions> reader_options(const Options& options) {
   onnx::ReaderOptions reader;
   for (const std::string& shape : options.shapes) {
     CAMSHAFT_TRY(onnx::add_shape_option(shape, &reader));
   }
+  for (const std::string& frozen : options.frozen) {
+    CAMSHAFT_TRY_ASSIGN(const bool is_file, add_frozen_file(frozen, reader));
+    if (!is_file) CAMSHAFT_TRY(onnx::add_freeze_option(frozen, &reader));
+  }
+  for (const std::string& bound : options.bounds) {
+    CAMSHAFT_TRY(onnx::add_bound_option(bound, &reader));
+  }
+  return reader;
+}
+
+Result<emit::CompileOptions> compile_options(const Options& options, Console& console,
+                                             Trail& trail) {
+  CAMSHAFT_TRY_ASSIGN(const onnx::ReaderOptions reader, reader_options(options));
+  emit::CompileOptions result;
+  result.targets = options.targets;
   result.shapes = reader.shapes;
+  result.frozen = reader.frozen;
+  result.frozen_text = reader.frozen_text;
+  result.bounds = reader.bounds;
   result.threads = options.threads;
   result.fuse = !options.no_fuse;
   result.keep_source = !options.no_source;
   result.disabled_passes = {options.disabled_passes.begin(), options.disabled_passes.end()};
   result.progress = [&](int step, int steps, const std::string& what) {
+    console.tell_notices();
     console.progress(step, steps, what);
     trail.steps.push_back({what, base::mono_time_ns()});
   };
@@ -91,12 +135,33 @@ Result<emit::CompileOptions> compile_options(const Options& options, Console& co
   return result;
 }
 
-Result<std::vector<std::byte>> write_bytes(const Options& options,
-                                           const plan::PlanContents& contents) {
+Result<std::optional<plan::SigningKey>> load_key(const std::string& path) {
+  if (path.empty()) return std::optional<plan::SigningKey>();
+  CAMSHAFT_TRY_ASSIGN(plan::SigningKey key, plan::SigningKey::load(path));
+  return std::optional<plan::SigningKey>(std::move(key));
+}
+
+Result<std::vector<std::byte>> write_bytes(const plan::PlanContents& contents,
+                                           const std::optional<plan::SigningKey>& key) {
   CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> bytes, plan::write_plan(contents));
-  if (options.sign.empty()) return bytes;
-  CAMSHAFT_TRY_ASSIGN(const plan::SigningKey key, plan::SigningKey::load(options.sign));
-  return plan::sign_plan(bytes, key);
+  if (!key) return bytes;
+  return plan::sign_plan(bytes, *key);
+}
+
+// Whoever compiles for this machine should hear now that it can't run the plan.
+void note_memory(const plan::PlanInfo& info, Console& console) {
+  struct sysinfo system = {};
+  if (::sysinfo(&system) != 0) return;
+  const uint64_t memory_bytes = uint64_t{system.totalram} * system.mem_unit;
+  for (const plan::TargetInfo& target : info.targets) {
+    const uint64_t wanted_bytes = plan::run_bytes(info, target);
+    if (wanted_bytes <= memory_bytes) continue;
+    console.note(format_text(
+        "%s needs %s of memory to run, more than the %s of this machine; "
+        "compile for smaller inputs (--shape) or bounds (--bound), or run it "
+        "on a larger machine",
+        target.target.c_str(), bytes_text(wanted_bytes).c_str(), bytes_text(memory_bytes).c_str()));
+  }
 }
 
 double step_seconds(const Trail& trail, size_t step) {
@@ -194,6 +259,9 @@ Json problems_json(const std::vector<onnx::Problem>& problems) {
 }
 
 Status compile(const Options& options, Console& console, Trail& trail, Json& body) {
+  // What is wrong with options and files is told before any work.
+  CAMSHAFT_TRY(check_options(options));
+  CAMSHAFT_TRY_ASSIGN(const std::optional<plan::SigningKey> key, load_key(options.sign));
   CAMSHAFT_TRY_ASSIGN(const emit::CompileOptions compile, compile_options(options, console, trail));
   Result<plan::PlanContents> contents =
       emit::compile_onnx(options.model, compile, &trail.report, &trail.problems);
@@ -205,8 +273,9 @@ Status compile(const Options& options, Console& console, Trail& trail, Json& bod
   CAMSHAFT_TRY(contents);
   // Sentences so far are about attempts that did not matter in the end.
   console.forget_sentences();
+  note_memory(contents->info, console);
   if (!options.golden.empty()) CAMSHAFT_TRY(add_goldens(options.golden, console, *contents));
-  CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, write_bytes(options, *contents));
+  CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, write_bytes(*contents, key));
   CAMSHAFT_TRY(base::write_file_atomically(options.output, bytes));
   const std::string hash = plan::to_hex(plan::checksum(bytes));
   body = report_json(options, trail, bytes.size(), hash);
@@ -248,6 +317,18 @@ void declare_options(CLI::App& app, Options& options) {
                  "NAME=1x3x224x224 of an input, or NAME=1 of a free dimension")
       ->type_name("SHAPE")
       ->allow_extra_args(false);
+  app.add_option(
+         "--freeze,-f", options.frozen,
+         "NAME=16000, NAME=1,2,3 or NAME=FILE.npy: an input that is to be a constant of the "
+         "plan. One number fills an input of any shape that is known")
+      ->type_name("VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--bound,-b", options.bounds,
+                 "NAME=300: the most that a number can be which depends on data and decides how "
+                 "large a result is, or how often a loop runs; NAME is the number's, its node's or "
+                 "an output's of that. A run that needs more fails")
+      ->type_name("N")
+      ->allow_extra_args(false);
   app.add_option("--dtype", options.dtype, "Type to compute in: f32")
       ->type_name("TYPE")
       ->capture_default_str();
@@ -274,11 +355,15 @@ void declare_options(CLI::App& app, Options& options) {
       ->type_name("WHAT")
       ->check(CLI::IsMember({"graph", "schedule"}));
   app.footer(
-      "The same model and options give the same bytes; the hash is that of 'xxh128sum PLAN'. "
-      "The plan is\nreplaced as a whole, and only by a plan that is complete.\n\nExamples:\n"
+      "The same model and options give the same bytes; the hash is that of 'xxh128sum PLAN'.\n"
+      "The plan is replaced as a whole, and only by a plan that is complete. Outputs whose\n"
+      "extents depend on data are as large as they can be; a run says how long they are.\n\n"
+      "Examples:\n"
       "  camshaft compile resnet18.onnx -o resnet18.plan --shape input=1x3x224x224\n"
       "  camshaft compile net.onnx -o net.plan --target llvm:znver3,llvm:cortex-a76 "
-      "--threads 2");
+      "--threads 2\n"
+      "  camshaft compile vad.onnx -o vad.plan --freeze sr=16000 --shape input=1x512\n"
+      "  camshaft compile detector.onnx -o detector.plan --bound boxes=300");
 }
 
 }  // namespace

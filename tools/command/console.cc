@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "runtime/base/clock.h"
@@ -21,7 +22,8 @@ Console::Console(std::string verb, bool json)
       program_(verb_.empty() ? "camshaft" : "camshaft " + verb_),
       json_(json),
       is_terminal_(isatty(STDERR_FILENO) != 0),
-      log_start_(base::log_sequence()) {}
+      log_start_(base::log_sequence()),
+      notices_start_(log_start_) {}
 
 void Console::print(std::string_view text) {
   if (json_) return;
@@ -56,14 +58,24 @@ void Console::clear_progress() {
   line_open_ = false;
 }
 
+void Console::tell_notices() {
+  for (const base::LogLine& line : base::log_lines_after(notices_start_)) {
+    notices_start_ = line.sequence;
+    const bool is_new =
+        std::find(notes_.begin(), notes_.end(), printable(line.text)) == notes_.end();
+    if (line.kind == base::LogKind::kNotice && is_new) note(line.text);
+  }
+}
+
 int Console::finish(Json body, base::Code code) {
+  tell_notices();
   return end(std::move(body), base::exit_code(code));
 }
 
 int Console::fail(base::Status status, Json body) {
   std::vector<std::string> sentences;
   for (const base::LogLine& line : base::log_lines_after(log_start_)) {
-    sentences.push_back(line.text);
+    if (line.kind == base::LogKind::kFailure) sentences.push_back(line.text);
   }
   if (sentences.empty()) {
     sentences.push_back(format_text("%s (%s)", base::code_name(status.code()), status.site()));
@@ -73,6 +85,7 @@ int Console::fail(base::Status status, Json body) {
 
 int Console::fail(base::Code code, const std::vector<std::string>& sentences, Json body) {
   clear_progress();
+  tell_notices();
   Json printed = Json::array();
   for (const std::string& sentence : sentences) {
     printed.push_back(printable(sentence));
@@ -83,6 +96,7 @@ int Console::fail(base::Code code, const std::vector<std::string>& sentences, Js
 }
 
 void Console::forget_sentences() {
+  tell_notices();
   log_start_ = base::log_sequence();
 }
 

@@ -32,12 +32,18 @@ class Console {
   // The state of work in a loop; shown on terminals only, at most ten times a second.
   void progress(const std::string& what);
 
+  // Tells the notices that the log ring got since the verb began, as notes, each once. finish(),
+  // fail() and forget_sentences() do that too; long work does it now and then, before newer lines
+  // overwrite them.
+  void tell_notices();
+
   // Ends the verb: prints the document where asked for, and returns the exit code to hand up. Every
   // document has "verb", "ok", "exit_code" and "notes", then the members of `body`.
   int finish(Json body, base::Code code = base::Code::kOk);
 
-  // Ends the verb after a failure: every sentence that the log ring got since the verb began (or
-  // since forget_sentences()) goes to standard error and into the document's "error".
+  // Ends the verb after a failure: every sentence about a failure that the log ring got since the
+  // verb began (or since forget_sentences()) goes to standard error and into the document's
+  // "error".
   int fail(base::Status status, Json body = Json::object());
   // The same with sentences of the caller's instead.
   int fail(base::Code code, const std::vector<std::string>& sentences, Json body = Json::object());
@@ -55,6 +61,7 @@ class Console {
   bool line_open_ = false;
   int64_t last_progress_ns_ = 0;
   uint64_t log_start_;
+  uint64_t notices_start_;
   std::vector<std::string> notes_;
 };
 

@@ -79,9 +79,20 @@ double Difference::snr_db() const {
   return squared_error_ == 0 ? INFINITY : 10 * std::log10(expected_squared_ / squared_error_);
 }
 
+void NamedDifference::add(const io::Tensor& actual, const io::Tensor& expected) {
+  if (actual.shape == expected.shape) {
+    const auto item_bytes = static_cast<uint64_t>(base::dtype_size_bytes(actual.dtype));
+    difference.add(actual.dtype, actual.bytes.data(), expected.bytes.data(),
+                   actual.bytes.size() / item_bytes);
+  } else if (shapes.empty()) {
+    shapes = io::type_text(actual.dtype, actual.shape) + ", expected " +
+             io::type_text(expected.dtype, expected.shape);
+  }
+}
+
 bool are_within(const std::vector<NamedDifference>& differences) {
   return std::all_of(differences.begin(), differences.end(),
-                     [](const NamedDifference& named) { return named.difference.is_within(); });
+                     [](const NamedDifference& named) { return named.is_within(); });
 }
 
 std::string differences_text(const std::vector<NamedDifference>& differences) {
@@ -100,7 +111,8 @@ std::string differences_text(const std::vector<NamedDifference>& differences) {
                    format_text("%.3g", difference.max_rel()), format_text("%.3g", difference.rms()),
                    format_text("%.9f", difference.cosine()),
                    format_text("%.1f", difference.snr_db()),
-                   difference.is_within()
+                   !named.shapes.empty() ? "is " + named.shapes
+                   : difference.is_within()
                        ? "within"
                        : format_text("%llu outside; element %llu is %.9g, expected %.9g",
                                      static_cast<unsigned long long>(difference.outside()),
@@ -115,7 +127,8 @@ Json differences_json(const std::vector<NamedDifference>& differences) {
   for (const NamedDifference& named : differences) {
     const Difference& difference = named.difference;
     list.push_back({{"name", named.name},
-                    {"within", difference.is_within()},
+                    {"within", named.is_within()},
+                    {"shapes", named.shapes.empty() ? Json() : Json(named.shapes)},
                     {"elements", difference.elements()},
                     {"outside", difference.outside()},
                     {"max_abs", difference.max_abs()},

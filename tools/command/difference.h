@@ -66,12 +66,18 @@ class Difference {
 struct NamedDifference {
   std::string name;
   Difference difference;
+  std::string shapes = {};  // where the two are not of one shape: "3x6, expected 4x6"
+
+  bool is_within() const { return shapes.empty() && difference.is_within(); }
+  // Two tensors of one dtype; of one shape, or else that is the difference.
+  void add(const io::Tensor& actual, const io::Tensor& expected);
 };
 
 bool are_within(const std::vector<NamedDifference>& differences);
 std::string differences_text(const std::vector<NamedDifference>& differences);
-// {"name", "within", "elements", "outside", "max_abs", "max_rel", "rms", "cosine", "snr_db",
-// "worst": {"index", "actual", "expected"}}; numbers that are infinite become null.
+// {"name", "within", "shapes" (null, or what they are), "elements", "outside", "max_abs",
+// "max_rel", "rms", "cosine", "snr_db", "worst": {"index", "actual", "expected"}}; numbers that are
+// infinite become null.
 io::Json differences_json(const std::vector<NamedDifference>& differences);
 
 }  // namespace camshaft::command

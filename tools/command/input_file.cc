@@ -48,7 +48,8 @@ struct Spec {
 };
 
 // Input names may hold '=', and files too; so the longest name that fits wins.
-Result<Spec> parse_spec(std::span<const TensorInfo> inputs, const std::string& text) {
+Result<Spec> parse_spec(std::span<const TensorInfo> inputs, const std::string& text,
+                        const char* option) {
   Spec spec;
   spec.file = text;
   size_t longest = 0;
@@ -76,12 +77,12 @@ Result<Spec> parse_spec(std::span<const TensorInfo> inputs, const std::string& t
     spec.index = 0;
   }
   if (!spec.index && equals != std::string::npos) {
-    return find_input(inputs, text.substr(0, equals), "--input").error();
+    return find_input(inputs, text.substr(0, equals), option).error();
   }
   if (!spec.index && spec.suffix != ".npz") {
     return base::fail(Code::kInvalidArgument, "input.unnamed",
-                      "--input %s doesn't say which input it is for; write NAME=%s", text.c_str(),
-                      text.c_str());
+                      "%s %s doesn't say which input it is for; write NAME=%s", option,
+                      text.c_str(), text.c_str());
   }
   return spec;
 }
@@ -138,8 +139,8 @@ Result<std::vector<LoadedInput>> read_all(std::span<const TensorInfo> inputs,
 }  // namespace
 
 Result<std::vector<LoadedInput>> load_input_file(std::span<const TensorInfo> inputs,
-                                                 const std::string& text) {
-  CAMSHAFT_TRY_ASSIGN(const Spec spec, parse_spec(inputs, text));
+                                                 const std::string& text, const char* option) {
+  CAMSHAFT_TRY_ASSIGN(const Spec spec, parse_spec(inputs, text, option));
   if (!spec.index) return read_all(inputs, spec.file);
   const TensorInfo& input = inputs[*spec.index];
   CAMSHAFT_TRY_ASSIGN(Tensor tensor, read_one(input, spec));

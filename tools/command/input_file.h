@@ -27,8 +27,10 @@ struct LoadedInput {
   io::Tensor tensor;
 };
 
-// What one --input gives: usually one tensor, from an archive without a name several.
+// What one --input gives: usually one tensor, from an archive without a name several. `option` is
+// what sentences call it.
 base::Result<std::vector<LoadedInput>> load_input_file(std::span<const plan::TensorInfo> inputs,
-                                                       const std::string& spec);
+                                                       const std::string& spec,
+                                                       const char* option = "--input");
 
 }  // namespace camshaft::command

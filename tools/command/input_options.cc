@@ -28,11 +28,11 @@ base::Result<Ranges> parse_ranges(std::span<const plan::TensorInfo> inputs,
   return ranges;
 }
 
-base::Status missing(const std::vector<std::string>& names, bool can_be_random) {
-  return base::fail(Code::kInvalidArgument, "input.missing", "no value for input%s %s; give %s%s",
-                    names.size() == 1 ? "" : "s", join(names, ", ").c_str(),
-                    "--input NAME=FILE for each",
-                    can_be_random ? ", or --random for random ones" : "");
+base::Status missing(const std::vector<std::string>& names, const InputOptions& options) {
+  return base::fail(Code::kInvalidArgument, "input.missing",
+                    "no value for input%s %s; give %s NAME=FILE for each%s",
+                    names.size() == 1 ? "" : "s", join(names, ", ").c_str(), options.option,
+                    options.has_random_flag ? ", or --random for random ones" : "");
 }
 
 }  // namespace
@@ -67,7 +67,8 @@ base::Result<std::vector<io::Tensor>> load_inputs(std::span<const plan::TensorIn
   CAMSHAFT_TRY_ASSIGN(const Ranges ranges, parse_ranges(inputs, options));
   std::vector<std::optional<io::Tensor>> found(inputs.size());
   for (const std::string& file : options.files) {
-    CAMSHAFT_TRY_ASSIGN(std::vector<LoadedInput> loaded, load_input_file(inputs, file));
+    CAMSHAFT_TRY_ASSIGN(std::vector<LoadedInput> loaded,
+                        load_input_file(inputs, file, options.option));
     for (LoadedInput& input : loaded) {
       if (found[input.index]) {
         return base::fail(Code::kInvalidArgument, "input.twice", "input '%s' is given twice",
@@ -87,7 +88,7 @@ base::Result<std::vector<io::Tensor>> load_inputs(std::span<const plan::TensorIn
       lacking.push_back(input_text(inputs[i]));
     }
   }
-  if (!lacking.empty()) return missing(lacking, options.has_random_flag);
+  if (!lacking.empty()) return missing(lacking, options);
   return tensors;
 }
 

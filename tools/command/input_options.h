@@ -18,6 +18,7 @@ class App;
 namespace camshaft::command {
 
 struct InputOptions {
+  const char* option = "--input";   // how sentences call the option that names the files
   std::vector<std::string> files;   // --input, as typed
   std::vector<std::string> ranges;  // --range, as typed
   uint64_t seed = 0;

@@ -29,7 +29,10 @@ struct Options {
   std::string graph;
   std::string diff;
 
-  bool wants_target() const { return kernels || memory || !source.empty() || !graph.empty(); }
+  // Whether anything but the page of a whole plan is asked for.
+  bool wants_part() const {
+    return kernels || memory || !source.empty() || !graph.empty() || !diff.empty();
+  }
 };
 
 Result<const plan::TargetInfo*> find_target(const plan::PlanInfo& info, const std::string& wanted) {
@@ -92,7 +95,9 @@ Status show_target(const Options& options, const plan::PlanFile& file, Console& 
                    Json& body) {
   CAMSHAFT_TRY_ASSIGN(const plan::TargetInfo* const target,
                       find_target(file.info(), options.plan.target));
-  body["target"] = target->target;
+  const bool is_named = !options.plan.target.empty();
+  if (is_named || options.wants_part()) body["target"] = target->target;
+  if (!options.wants_part()) console.print(plan::dump_plan(file, is_named ? target : nullptr));
   if (options.kernels) CAMSHAFT_TRY(show_kernels(options, *target, console, body));
   if (options.memory) {
     console.print("memory of " + target->target + "\n\n" + memory_text(file, *target) + "\n");
@@ -119,8 +124,7 @@ Status inspect(const Options& options, Console& console, Json& body) {
   CAMSHAFT_TRY_ASSIGN(const plan::PlanFile file,
                       open_plan_file(options.plan.path, options.plan.key));
   body = plan_json(file);
-  if (!options.wants_target() && options.diff.empty()) console.print(plan::dump_plan(file));
-  if (options.wants_target()) CAMSHAFT_TRY(show_target(options, file, console, body));
+  CAMSHAFT_TRY(show_target(options, file, console, body));
   if (!options.diff.empty()) CAMSHAFT_TRY(show_differences(options, file, console, body));
   return base::ok();
 }
@@ -130,9 +134,12 @@ Status inspect(const Options& options, Console& console, Json& body) {
 Action declare_inspect(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_plan_options(app, options->plan, false);
-  app.add_option("--target", options->plan.target,
-                 "Target to show, such as llvm; by default the first")
-      ->type_name("NAME");
+  auto* target =
+      app.add_option(
+             "--target", options->plan.target,
+             "Target to show, such as llvm; by default all on the whole page, and the first for "
+             "--kernels, --memory, --source and --graph")
+          ->type_name("NAME");
   auto* kernels = app.add_flag("--kernels", options->kernels,
                                "A line a kernel: name, shape, strategy, arithmetic, bytes");
   app.add_option("--profile", options->profile,
@@ -148,7 +155,8 @@ Action declare_inspect(CLI::App& app) {
                  "Write the schedule as a picture, FILE.svg, or for Graphviz, FILE.dot")
       ->type_name("FILE");
   app.add_option("--diff", options->diff, "What differs from this plan to that one")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->excludes(target);
   app.footer(
       "Nothing in the plan is run.\n\nExamples:\n  camshaft inspect roadnet.plan --kernels\n"
       "  camshaft inspect old.plan --diff new.plan");

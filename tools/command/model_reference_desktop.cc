@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "codegen/render/process.h"
+#include "tools/command/input_options.h"
+#include "tools/command/model_outputs.h"
 #include "tools/command/oracle_run_desktop.h"
 #include "tools/command/reference.h"
 #include "tools/command/text.h"
@@ -37,7 +39,7 @@ std::optional<fs::path> find_above(const char* file) {
 class OnnxRuntimeReference final : public Reference {
  public:
   static Result<std::unique_ptr<Reference>> open(const std::string& model,
-                                                 const plan::PlanInfo& info) {
+                                                 const plan::PlanFile& plan) {
     const std::optional<fs::path> script = find_above(kScript);
     if (!script) {
       return base::fail(Code::kNotFound, "compare.script",
@@ -57,14 +59,16 @@ class OnnxRuntimeReference final : public Reference {
     }
     CAMSHAFT_TRY_ASSIGN(render::TemporaryFolder folder, render::TemporaryFolder::make());
     return std::unique_ptr<Reference>(new OnnxRuntimeReference(
-        {python, script->string(), fs::absolute(model).string()}, info, std::move(folder)));
+        {python, script->string(), fs::absolute(model).string()}, plan, std::move(folder)));
   }
 
   const std::string& engine() const override { return engine_; }
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
-    std::vector<NamedTensor> named;
-    for (size_t i = 0; i < inputs.size(); ++i) named.push_back({info_.inputs[i].name, inputs[i]});
+    std::vector<NamedTensor> named = frozen_inputs(plan_);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      named.push_back({plan_.info().inputs[i].name, inputs[i]});
+    }
     CAMSHAFT_TRY(io::write_npz(folder_.file("in.npz"), named));
     std::vector<std::string> command = command_;
     command.insert(command.end(),
@@ -78,37 +82,56 @@ class OnnxRuntimeReference final : public Reference {
                         "ONNX Runtime did not run the model: %s", last.c_str());
     }
     CAMSHAFT_TRY_ASSIGN(std::vector<NamedTensor> outputs, io::read_npz(folder_.file("out.npz")));
-    return select_outputs(info_, std::move(outputs), "ONNX Runtime");
+    return select_outputs(plan_.info(), std::move(outputs), "ONNX Runtime");
   }
 
  private:
-  OnnxRuntimeReference(std::vector<std::string> command, const plan::PlanInfo& info,
+  OnnxRuntimeReference(std::vector<std::string> command, const plan::PlanFile& plan,
                        render::TemporaryFolder folder)
-      : command_(std::move(command)), info_(info), folder_(std::move(folder)) {}
+      : command_(std::move(command)), plan_(plan), folder_(std::move(folder)) {}
 
   std::vector<std::string> command_;  // and then the files
-  const plan::PlanInfo& info_;
+  const plan::PlanFile& plan_;
   render::TemporaryFolder folder_;
   std::string engine_ = "onnxruntime";
 };
 
 class OracleReference final : public Reference {
  public:
+  // A graph of a model with the plan's own outputs.
   OracleReference(ir::Graph graph, const plan::PlanInfo& info)
       : graph_(std::move(graph)), info_(info) {}
+
+  // Whether it has them; a sentence for each that differs.
+  base::Status check_outputs() const {
+    base::Status failure;
+    for (const plan::TensorInfo& output : info_.outputs) {
+      std::string found = "missing";
+      for (const ir::GraphOutput& other : graph_.outputs) {
+        if (other.name == output.name) found = to_string(graph_.node(other.node).type);
+      }
+      if (found == io::type_text(output.dtype, output.shape)) continue;
+      failure = base::fail(Code::kInvalidArgument, "compare.outputs",
+                           "the plan's output %s is %s in the model", input_text(output).c_str(),
+                           found.c_str());
+    }
+    return failure;
+  }
 
   const std::string& engine() const override { return engine_; }
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
     CAMSHAFT_TRY_ASSIGN(const std::vector<ir::OracleTensor> results,
                         run_oracle_on(graph_, info_, inputs));
-    std::vector<NamedTensor> outputs;
+    std::vector<Tensor> outputs(info_.outputs.size());
     for (size_t i = 0; i < results.size(); ++i) {
-      ir::Literal literal = ir::to_literal(results[i]);
-      outputs.push_back({graph_.outputs[i].name,
-                         {literal.type.dtype, literal.type.shape, std::move(literal.bytes)}});
+      for (size_t k = 0; k < outputs.size(); ++k) {
+        if (info_.outputs[k].name != graph_.outputs[i].name) continue;
+        ir::Literal literal = ir::to_literal(results[i]);
+        outputs[k] = {literal.type.dtype, literal.type.shape, std::move(literal.bytes)};
+      }
     }
-    return select_outputs(info_, std::move(outputs), "the model");
+    return select_outputs(info_, model_outputs(info_, outputs), "the model");
   }
 
  private:
@@ -120,13 +143,15 @@ class OracleReference final : public Reference {
 }  // namespace
 
 Result<std::unique_ptr<Reference>> open_model_reference(const ReferenceOptions& options,
-                                                        const plan::PlanInfo& info) {
+                                                        const plan::PlanFile& plan) {
   if (!fs::exists(options.path)) {
     return base::fail(Code::kNotFound, "compare.ref", "there is no file %s", options.path.c_str());
   }
-  if (options.engine == "onnxruntime") return OnnxRuntimeReference::open(options.path, info);
-  CAMSHAFT_TRY_ASSIGN(ir::Graph graph, read_model(options.path, info));
-  return std::unique_ptr<Reference>(std::make_unique<OracleReference>(std::move(graph), info));
+  if (options.engine == "onnxruntime") return OnnxRuntimeReference::open(options.path, plan);
+  CAMSHAFT_TRY_ASSIGN(ir::Graph graph, read_model(options.path, plan));
+  auto reference = std::make_unique<OracleReference>(std::move(graph), plan.info());
+  CAMSHAFT_TRY(reference->check_outputs());
+  return std::unique_ptr<Reference>(std::move(reference));
 }
 
 }  // namespace camshaft::command

@@ -1,24 +1,38 @@
 // SPDX-License-Identifier: MIT
 #include "tools/command/oracle_run_desktop.h"
 
-#include "codegen/onnx/reader.h"
 #include "runtime/base/log_ring.h"
+#include "tools/command/reference.h"
 
 namespace camshaft::command {
 
 using base::Result;
 
-Result<ir::Graph> read_model(const std::string& path, const plan::PlanInfo& info,
-                             std::vector<std::string>* files_read) {
+Result<ir::Graph> read_model(const std::string& path, const plan::PlanFile& plan,
+                             onnx::ReaderSources* sources) {
   onnx::ReaderOptions options;
-  for (const plan::TensorInfo& input : info.inputs) options.shapes[input.name] = input.shape;
-  return onnx::read_onnx(path, options, nullptr, files_read);
+  for (const plan::TensorInfo& input : plan.info().inputs) {
+    options.shapes[input.name] = input.shape;
+  }
+  for (const plan::BoundInfo& bound : plan.info().bounds) options.bounds[bound.name] = bound.most;
+  for (io::NamedTensor& named : frozen_inputs(plan)) {
+    ir::Literal literal{{named.tensor.dtype, named.tensor.shape}, std::move(named.tensor.bytes)};
+    options.frozen[named.name] = std::make_shared<const ir::Literal>(std::move(literal));
+  }
+  std::vector<onnx::Problem> problems;
+  Result<ir::Graph> graph = onnx::read_onnx(path, options, &problems, sources);
+  // The first one is in the log ring already.
+  for (size_t i = 1; i < problems.size(); ++i) {
+    base::log_failure("%s", to_string(problems[i]).c_str());
+  }
+  return graph;
 }
 
 Result<std::vector<ir::OracleTensor>> run_oracle_on(const ir::Graph& graph,
                                                     const plan::PlanInfo& info,
                                                     std::span<const io::Tensor> inputs) {
   std::vector<ir::OracleTensor> ordered;
+  base::Status failure;
   for (const ir::GraphInput& wanted : graph.inputs) {
     const ir::TensorType& type = graph.node(wanted.node).type;
     bool found = false;
@@ -28,11 +42,12 @@ Result<std::vector<ir::OracleTensor>> run_oracle_on(const ir::Graph& graph,
       if (found) ordered.push_back(ir::to_oracle({type, inputs[i].bytes}));
     }
     if (!found) {
-      return base::fail(base::Code::kInvalidArgument, "compare.input",
-                        "the model's input '%s' (%s) is no input of the plan", wanted.name.c_str(),
-                        ir::to_string(type).c_str());
+      failure = base::fail(base::Code::kInvalidArgument, "compare.input",
+                           "the model's input '%s' (%s) is no input of the plan",
+                           wanted.name.c_str(), ir::to_string(type).c_str());
     }
   }
+  CAMSHAFT_TRY(failure);
   return ir::run_oracle(graph, ordered);
 }
 

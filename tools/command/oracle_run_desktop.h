@@ -9,16 +9,17 @@
 
 #include "codegen/ir/graph.h"
 #include "codegen/ir/oracle.h"
+#include "codegen/onnx/reader.h"
 #include "runtime/base/status.h"
-#include "runtime/plan/plan.h"
+#include "runtime/plan/reader.h"
 #include "tools/io/tensor.h"
 
 namespace camshaft::command {
 
-// The model, with free dimensions as the plan has them. What is wrong with it goes to the log ring.
-// `files_read`, if given, gets what onnx::read_onnx() says.
-base::Result<ir::Graph> read_model(const std::string& path, const plan::PlanInfo& info,
-                                   std::vector<std::string>* files_read = nullptr);
+// The model, with free dimensions, frozen inputs and bounds as the plan has them. All that is wrong
+// with it goes to the log ring. `sources` may be null.
+base::Result<ir::Graph> read_model(const std::string& path, const plan::PlanFile& plan,
+                                   onnx::ReaderSources* sources = nullptr);
 
 // The graph's outputs, in double precision throughout. `inputs` are in the plan's order; the graph
 // takes them by name. Slow.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "runtime/plan/checksum.h"
+#include "runtime/plan/describe.h"
 #include "runtime/plan/signature.h"
 #include "tools/command/report.h"
 #include "tools/command/table.h"
@@ -66,6 +68,33 @@ Json goldens_json(const plan::PlanInfo& info) {
   return list;
 }
 
+// Up to so many values of a frozen input are listed.
+constexpr size_t kMostValues = 64;
+
+Json frozen_json(const plan::PlanFile& file) {
+  Json list = Json::array();
+  const std::vector<base::Bytes> values = plan::frozen_values(file);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const plan::TensorInfo& input = file.info().frozen[i];
+    Json json = tensor_json(input);
+    json["hash"] = plan::to_hex(plan::checksum(values[i]));
+    const size_t count =
+        values[i].size() / static_cast<size_t>(base::dtype_size_bytes(input.dtype));
+    json["values"] = Json::array();
+    for (size_t k = 0; k < count && count <= kMostValues; ++k) {
+      json["values"].push_back(io::element(input.dtype, values[i].data(), k));
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json bounds_json(const plan::PlanInfo& info) {
+  Json json = Json::object();
+  for (const plan::BoundInfo& bound : info.bounds) json[bound.name] = bound.most;
+  return json;
+}
+
 // Blocks by offset, then by time.
 std::vector<plan::ArenaBlock> sorted_blocks(const plan::TargetInfo& target) {
   std::vector<plan::ArenaBlock> blocks = target.arena_blocks;
@@ -88,7 +117,11 @@ Json plan_json(const plan::PlanFile& file) {
       {"model_digest", info.model_digest},
       {"producer", info.producer},
       {"inputs", tensors_json(info.inputs)},
-      {"outputs", tensors_json(info.outputs)}};
+      {"outputs", tensors_json(info.outputs)},
+      {"frozen", frozen_json(file)},
+      {"bounds", bounds_json(info)},
+      {"exceeded_output",
+       info.exceeded_output ? Json(info.outputs[*info.exceeded_output].name) : Json()}};
   json["targets"] = Json::array();
   for (const plan::TargetInfo& target : info.targets) {
     json["targets"].push_back(target_json(file, target));

@@ -53,7 +53,8 @@ class PlanRunner {
   session::Session& session() { return *session_; }
   const hal::DeviceInfo& device() const { return device_->info(); }
 
-  // Sets the inputs, which are in the plan's order, runs once and copies the outputs.
+  // Sets the inputs, which are in the plan's order, runs once and copies the outputs: all of the
+  // plan's, in full (model_outputs.h cuts them to what the model means).
   base::Result<std::vector<io::Tensor>> run(std::span<const io::Tensor> inputs);
   base::Status set_inputs(std::span<const io::Tensor> inputs);
   // What the last run wrote.

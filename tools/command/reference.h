@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/plan/plan.h"
+#include "runtime/plan/reader.h"
 #include "tools/command/console.h"
 #include "tools/command/difference.h"
 #include "tools/io/tensor.h"
@@ -21,7 +21,8 @@ class Reference {
   virtual ~Reference() = default;
   virtual const std::string& engine() const = 0;  // "plan", "onnxruntime", "oracle"
   // The outputs for these inputs, which are in the plan's order and of its types: a tensor for each
-  // of the plan's outputs, in its order and of its type. May take long.
+  // of the plan's outputs that the model has (model_outputs.h), in its order and of its dtype; of
+  // its shape too, except where extents depend on data. May take long.
   virtual base::Result<std::vector<io::Tensor>> run(std::span<const io::Tensor> inputs) = 0;
 };
 
@@ -31,16 +32,19 @@ struct ReferenceOptions {
   std::string device;  // for plans
 };
 
-// `info`, of the plan that is held against it, must outlive the reference. Fails where the
-// reference's inputs or outputs are others.
+// `plan`, which is held against it, must outlive the reference. Inputs that the plan has frozen get
+// the same values there. Fails where the reference's inputs or outputs are others.
 base::Result<std::unique_ptr<Reference>> open_reference(const ReferenceOptions& options,
-                                                        const plan::PlanInfo& info);
+                                                        const plan::PlanFile& plan);
 
-// Tensors by name, for each of the plan's outputs; kInvalidArgument where one is missing or of
-// another type. `who` names the reference in sentences.
+// Tensors by name, for each of the plan's outputs that the model has; kInvalidArgument where some
+// are missing or of another type, with a sentence for each. `who` names the reference in sentences.
 base::Result<std::vector<io::Tensor>> select_outputs(const plan::PlanInfo& info,
                                                      std::vector<io::NamedTensor> tensors,
                                                      const std::string& who);
+
+// The inputs that a plan has frozen, and their values.
+std::vector<io::NamedTensor> frozen_inputs(const plan::PlanFile& plan);
 
 // Whether a file begins as plans do; false also where it can't be read.
 bool is_plan_file(const std::string& path);
@@ -49,7 +53,7 @@ bool is_plan_file(const std::string& path);
 // ---
 
 base::Result<std::unique_ptr<Reference>> open_model_reference(const ReferenceOptions& options,
-                                                              const plan::PlanInfo& info);
+                                                              const plan::PlanFile& plan);
 
 struct BisectOptions {
   std::string model;
@@ -62,7 +66,7 @@ struct BisectOptions {
 // model's plan; then among the compiler's passes, then among the values that kernels hand to one
 // another. Says so on the console and in `body`: {"stage": "model", "pass", "kernel" or "none",
 // ...}. Takes as long as the oracle does, a few times.
-base::Status bisect(const BisectOptions& options, const plan::PlanInfo& info,
+base::Status bisect(const BisectOptions& options, const plan::PlanFile& plan,
                     std::span<const io::Tensor> inputs, Console& console, Json& body);
 
 }  // namespace camshaft::command

@@ -16,6 +16,7 @@ Json tensor_json(const plan::TensorInfo& tensor) {
                {"shape", tensor.shape},
                {"unit", tensor.unit},
                {"bytes", tensor.size_bytes()}};
+  if (!tensor.counted_axes.empty()) json["counted_axes"] = tensor.counted_axes;
   if (tensor.slices.empty()) return json;
   json["slices"] = Json::array();
   for (const plan::OutputSlice& slice : tensor.slices) {

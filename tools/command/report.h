@@ -13,7 +13,8 @@
 
 namespace camshaft::command {
 
-// {"name", "dtype", "shape", "unit"}, and for outputs "slices".
+// {"name", "dtype", "shape", "unit"}, and for outputs "slices" and "counted_axes" where there are
+// any.
 io::Json tensor_json(const plan::TensorInfo& tensor);
 io::Json tensors_json(std::span<const plan::TensorInfo> tensors);
 

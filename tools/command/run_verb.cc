@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "tools/command/input_options.h"
+#include "tools/command/model_outputs.h"
 #include "tools/command/output_file.h"
 #include "tools/command/plan_runner.h"
 #include "tools/command/report.h"
@@ -34,10 +35,12 @@ std::string values_text(const io::Tensor& tensor, uint64_t first, uint64_t count
 void add_row(Table& table, const std::string& name, const io::Tensor& tensor,
              const std::vector<int64_t>& shape, uint64_t first, uint64_t count,
              const std::string& unit) {
+  const std::string type = io::type_text(tensor.dtype, shape);
+  if (count == 0) return table.add_row({name, type, "", "", "", unit, "empty"});
   const Summary summary = summarize(tensor.dtype, tensor.bytes.data(), first, count);
   table.add_row(
-      {name, io::type_text(tensor.dtype, shape), format_text("%.6g", summary.min),
-       format_text("%.6g", summary.mean), format_text("%.6g", summary.max), unit,
+      {name, type, format_text("%.6g", summary.min), format_text("%.6g", summary.mean),
+       format_text("%.6g", summary.max), unit,
        summary.not_finite > 0
            ? format_text("%llu not finite", static_cast<unsigned long long>(summary.not_finite))
        : count <= kMaxPrinted ? values_text(tensor, first, count)
@@ -51,7 +54,7 @@ uint64_t element_count(const std::vector<int64_t>& shape) {
 }
 
 std::string outputs_text(const std::vector<plan::TensorInfo>& infos,
-                         const std::vector<io::Tensor>& tensors) {
+                         const std::vector<io::NamedTensor>& tensors) {
   Table table({{"output"},
                {"type"},
                {"min", Align::kRight},
@@ -60,7 +63,7 @@ std::string outputs_text(const std::vector<plan::TensorInfo>& infos,
                {"unit"},
                {"values"}});
   for (size_t i = 0; i < infos.size(); ++i) {
-    const io::Tensor& tensor = tensors[i];
+    const io::Tensor& tensor = tensors[i].tensor;
     add_row(table, infos[i].name, tensor, tensor.shape, 0, element_count(tensor.shape),
             infos[i].unit);
     for (const plan::OutputSlice& slice : infos[i].slices) {
@@ -86,16 +89,20 @@ Json slice_json(const plan::OutputSlice& slice, const io::Tensor& tensor) {
 }
 
 Json outputs_json(const std::vector<plan::TensorInfo>& infos,
-                  const std::vector<io::Tensor>& tensors) {
+                  const std::vector<io::NamedTensor>& tensors) {
   Json json = Json::array();
   for (size_t i = 0; i < infos.size(); ++i) {
-    const io::Tensor& tensor = tensors[i];
+    const io::Tensor& tensor = tensors[i].tensor;
     Json output = {{"name", infos[i].name},
                    {"dtype", base::dtype_name(tensor.dtype)},
                    {"shape", tensor.shape},
                    {"unit", infos[i].unit},
                    {"summary", summary_json(summarize(tensor.dtype, tensor.bytes.data(), 0,
                                                       element_count(tensor.shape)))}};
+    if (!infos[i].counted_axes.empty()) {
+      output["counted_axes"] = infos[i].counted_axes;
+      output["bound"] = infos[i].shape;
+    }
     output["slices"] = Json::array();
     for (const plan::OutputSlice& slice : infos[i].slices) {
       output["slices"].push_back(slice_json(slice, tensor));
@@ -105,13 +112,6 @@ Json outputs_json(const std::vector<plan::TensorInfo>& infos,
   return json;
 }
 
-base::Status save(const std::string& path, const std::vector<plan::TensorInfo>& infos,
-                  const std::vector<io::Tensor>& tensors) {
-  std::vector<io::NamedTensor> named;
-  for (size_t i = 0; i < infos.size(); ++i) named.push_back({infos[i].name, tensors[i]});
-  return io::write_npz(path, named);
-}
-
 base::Result<Json> run_plan(const Options& options, Console& console) {
   if (!options.output.empty() && !options.output.ends_with(".npz")) {
     return base::fail(base::Code::kInvalidArgument, "run.output",
@@ -119,15 +119,17 @@ base::Result<Json> run_plan(const Options& options, Console& console) {
                       options.output.c_str());
   }
   CAMSHAFT_TRY(check_not_overwritten(options.output, options.plan.path));
+  if (!options.output.empty()) CAMSHAFT_TRY(check_writable(options.output));
   CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, open_plan_file(options.plan.path, options.plan.key));
   // Inputs first: their mistakes are told even where no device can run the plan.
   CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> inputs,
                       load_inputs(file.info().inputs, options.inputs));
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> runner,
                       PlanRunner::open(std::move(file), options.plan));
-  CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> outputs, runner->run(inputs));
-  const std::vector<plan::TensorInfo>& infos = runner->info().outputs;
-  if (!options.output.empty()) CAMSHAFT_TRY(save(options.output, infos, outputs));
+  CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> all, runner->run(inputs));
+  const std::vector<plan::TensorInfo> infos = model_outputs(runner->info());
+  const std::vector<io::NamedTensor> outputs = model_outputs(runner->info(), all);
+  if (!options.output.empty()) CAMSHAFT_TRY(io::write_npz(options.output, outputs));
   console.print(setting_text(options.plan.path, *runner) + "\n" + outputs_text(infos, outputs));
   Json body = setting_json(options.plan.path, *runner);
   body["outputs"] = outputs_json(infos, outputs);
@@ -141,7 +143,8 @@ Action declare_run(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_plan_options(app, options->plan, true);
   add_input_options(app, options->inputs, true);
-  app.add_option("--output,-o", options->output, "Write all outputs to this .npz file")
+  app.add_option("--output,-o", options->output,
+                 "Write all outputs to this .npz file, each as long as it is in this run")
       ->type_name("FILE");
   app.footer("Example: camshaft run roadnet.plan --input image=frame.npy --output out.npz");
   return [options](Console& console) {

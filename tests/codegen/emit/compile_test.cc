@@ -252,6 +252,56 @@ TEST_CASE("tensors of more dimensions than a plan can hold are refused by name")
   CHECK(test::last_sentence().find("input 'x' has 33 dimensions") != std::string::npos);
 }
 
+TEST_CASE(
+    "outputs whose extents depend on data know their counts, and what says they are too many") {
+  ir::Graph graph = ir::graph_from(R"(
+    %x = input "x" : f32[4x3]
+    %n = input "n" : i64[1]
+    %e = input "e" : bool[]
+    %y = tanh(%x)
+    output "other" = %x
+    output "y" = %y
+    output "y.count" = %n
+    output "camshaft.bound_exceeded" = %e
+  )");
+  const plan::PlanContents plain = compile(graph, options_for({"llvm"}));
+  CHECK(plain.info.outputs[1].counted_axes.empty());
+  graph.outputs[1].counted_axes = {0};
+  const plan::PlanContents contents = compile(graph, options_for({"llvm"}));
+  CHECK(contents.info.outputs[0].counted_axes.empty());
+  CHECK(contents.info.outputs[1].counted_axes == std::vector<int64_t>{0});
+  CHECK(contents.info.outputs[1].count_output == 2);
+  CHECK(contents.info.exceeded_output == 3u);
+  CHECK(plan::write_plan(contents).has_value());
+}
+
+TEST_CASE("tensors without elements come and go like others") {
+  const ir::Graph graph = ir::graph_from(R"(
+    %x = input "x" : f32[2x0x3]
+    %z = input "z" : f32[2x1x3]
+    %s = reduce(%x) {kind=sum, axes=[1]}
+    %c = concat(%x, %z) {axis=1}
+    %t = tanh(%x)
+    output "sum" = %s
+    output "joined" = %c
+    output "t" = %t
+    output "same" = %x
+  )");
+  for (const char* target : {"llvm", "cpu"}) {
+    const auto file = plan::write_plan(compile(graph, options_for({target})));
+    REQUIRE(file.has_value());
+    const auto inputs = ir::seeded_inputs(graph, 3);
+    const auto outputs = run(*file, target, inputs);
+    const auto expected = ir::run_all(graph, inputs);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      CHECK(outputs[i] == ir::to_literal(expected[i]).bytes);
+    }
+    CHECK(outputs[0] == std::vector<std::byte>(24));
+    CHECK(outputs[2].empty());
+    CHECK(outputs[3].empty());
+  }
+}
+
 TEST_CASE("threads split large launches only") {
   CompileOptions options = options_for({"llvm"});
   options.threads = 2;

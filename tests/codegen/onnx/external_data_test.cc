@@ -37,7 +37,7 @@ Model external_model(const std::string& location, const std::string& offset,
 }
 
 // Reads the model from a folder in which "data/w.bin" holds 0, 1, ..., 7 as floats.
-Outcome read_in_folder(const Model& model, std::vector<std::string>* files = nullptr) {
+Outcome read_in_folder(const Model& model, ReaderSources* sources = nullptr) {
   const test::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "data");
   const float values[8] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -46,20 +46,20 @@ Outcome read_in_folder(const Model& model, std::vector<std::string>* files = nul
   std::ofstream(folder / "data/w.bin", std::ios::binary) << bytes;
   std::ofstream(folder / "model.onnx", std::ios::binary) << model.bytes();
   Outcome outcome;
-  auto graph = read_onnx(folder / "model.onnx", {}, &outcome.problems, files);
+  auto graph = read_onnx(folder / "model.onnx", {}, &outcome.problems, sources);
   outcome.code = graph.error().code();
   if (graph) outcome.graph = std::move(graph).value();
   return outcome;
 }
 
 TEST_CASE("data in a file beside the model is read") {
-  std::vector<std::string> files;
-  const Outcome outcome = read_in_folder(external_model("data/w.bin", "8", "16"), &files);
+  ReaderSources sources;
+  const Outcome outcome = read_in_folder(external_model("data/w.bin", "8", "16"), &sources);
   INFO(outcome.text());
   REQUIRE(outcome.code == base::Code::kOk);
   CHECK(run(outcome.graph, {{0, 0, 0, 0}}) == std::vector<double>{2, 3, 4, 5});
-  REQUIRE(files.size() == 2);
-  CHECK_THAT(files[1], Contains("data/w.bin"));
+  REQUIRE(sources.files.size() == 2);
+  CHECK_THAT(sources.files[1], Contains("data/w.bin"));
 }
 
 TEST_CASE("offset and length have defaults") {

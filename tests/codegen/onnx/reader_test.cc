@@ -283,9 +283,9 @@ TEST_CASE("a model's own files are listed") {
   const test::TemporaryFolder folder;
   Model model = relu_model();
   write_file(folder / "model.onnx", model.bytes());
-  std::vector<std::string> files;
-  REQUIRE(read_onnx(folder / "model.onnx", {}, nullptr, &files).has_value());
-  CHECK(files == std::vector<std::string>{folder / "model.onnx"});
+  ReaderSources sources;
+  REQUIRE(read_onnx(folder / "model.onnx", {}, nullptr, &sources).has_value());
+  CHECK(sources.files == std::vector<std::string>{folder / "model.onnx"});
 }
 
 }  // namespace

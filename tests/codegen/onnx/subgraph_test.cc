@@ -119,7 +119,7 @@ TEST_CASE("an input can be frozen, to its own element type") {
   };
   CHECK(problems_of(model, {.frozen = {{"n", frozen(DType::kInt64)}}}).empty());
   CHECK_THAT(problems_of(model, {.frozen = {{"n", frozen(DType::kFloat32)}}}),
-             Contains("is declared as an input of int64, but frozen as f32[]"));
+             Contains("is declared as i64[], but to be frozen as f32[]"));
   CHECK_THAT(problems_of(model, {.frozen = {{"q", frozen(DType::kInt64)}}, .bounds = {{"n", 1}}}),
              Contains("the model has no such input"));
 }

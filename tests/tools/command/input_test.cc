@@ -113,6 +113,33 @@ TEST_CASE("mistakes with inputs name what was expected") {
   CHECK(load_code(inputs, {"a=" + folder.file("none.npy")}) == Code::kNotFound);
 }
 
+TEST_CASE("sentences name the option that the files came with") {
+  const std::vector<TensorInfo> inputs = {info("a", DType::kFloat32, {2}),
+                                          info("b", DType::kFloat32, {2})};
+  InputOptions options;
+  options.option = "--golden";
+  for (const char* file : {"c=x.npy", "x.npy"}) {
+    options.files = {file};
+    CHECK(load_inputs(inputs, options).error().code() == Code::kInvalidArgument);
+    CHECK(last_sentence().find("--golden") == 0);
+  }
+  options.files = {};
+  CHECK(load_inputs(inputs, options).error().code() == Code::kInvalidArgument);
+  CHECK(last_sentence().find("give --golden NAME=FILE for each") != std::string::npos);
+}
+
+TEST_CASE("tensors without elements are read, and made at random") {
+  const Folder folder;
+  const std::vector<TensorInfo> inputs = {info("a", DType::kFloat32, {0, 3})};
+  REQUIRE(io::write_npy(folder.file("a.npy"), counting(DType::kFloat32, {0, 3})).is_ok());
+  InputOptions options;
+  options.files = {folder.file("a.npy")};
+  CHECK(load_inputs(inputs, options).value()[0].shape == std::vector<int64_t>{0, 3});
+  REQUIRE(io::write_npy(folder.file("b.npy"), counting(DType::kFloat32, {3, 0})).is_ok());
+  CHECK(load_code(inputs, {folder.file("b.npy")}) == Code::kInvalidArgument);
+  CHECK(random_tensor(inputs[0], {}, 0).bytes.empty());
+}
+
 TEST_CASE("with one input its name may be left out") {
   const Folder folder;
   REQUIRE(io::write_npy(folder.file("x.npy"), counting(DType::kFloat32, {2})).is_ok());

@@ -74,6 +74,27 @@ TEST_CASE("what is not finite must match exactly") {
   }
 }
 
+TEST_CASE("tensors of two shapes are not within any tolerance") {
+  NamedDifference named{"y", Difference({1e30, 1e30})};
+  const auto tensor = [](std::vector<int64_t> shape) {
+    const uint64_t size = *io::size_bytes(DType::kFloat32, shape);
+    return io::Tensor{DType::kFloat32, std::move(shape), std::vector<std::byte>(size)};
+  };
+  named.add(tensor({3, 6}), tensor({3, 6}));
+  CHECK(named.is_within());
+  CHECK(named.difference.elements() == 18);
+  named.add(tensor({0, 6}), tensor({0, 6}));
+  CHECK(named.is_within());
+  named.add(tensor({3, 6}), tensor({4, 6}));
+  named.add(tensor({2, 6}), tensor({4, 6}));
+  CHECK_FALSE(named.is_within());
+  CHECK_FALSE(are_within({named}));
+  CHECK(named.shapes == "f32[3x6], expected f32[4x6]");  // the first such trial
+  CHECK(differences_text({named}).find("is f32[3x6], expected f32[4x6]") != std::string::npos);
+  CHECK(differences_json({named})[0]["shapes"] == "f32[3x6], expected f32[4x6]");
+  CHECK(differences_json({named})[0]["within"] == false);
+}
+
 TEST_CASE("opposite vectors have cosine -1, zeros 1") {
   CHECK(difference_of({1, 2}, {-1, -2}).cosine() == Approx(-1));
   CHECK(difference_of({0, 0}, {0, 0}).cosine() == 1);
