@@ -22,7 +22,7 @@ std::vector<OpFamily> op_families() {
       normalization_ops(),
       quantization_ops(),
       cast_ops(),
-      qlinear_ops(), signal_ops(),
+      qlinear_ops(), signal_ops(), random_ops(), loss_ops(), ngram_ops(),
       attention_ops(),
       transformer_ops(),
       linear_attention_ops(),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codegen/onnx/activations.h"
+#include "codegen/onnx/determinant.h"
 #include "codegen/onnx/einsum.h"
 #include "codegen/onnx/format.h"
 #include "codegen/onnx/formulas.h"
@@ -43,6 +44,12 @@ Value read_einsum(NodeReader& node) {
     if (!operand) return node.corrupt("an operand is missing");
   }
   return einsum(node, equation);
+}
+
+Value read_det(NodeReader& node) {
+  const Value x = node.input(0);
+  const DType exact = x.dtype() == DType::kFloat64 ? x.dtype() : DType::kFloat32;
+  return cast(determinant(cast(x, exact)), x.dtype());
 }
 
 // --- onnxruntime's own ---------------------------------------------------------------------------
@@ -88,6 +95,7 @@ constexpr OpRow kOps[] = {
     {"MatMul", 7, 2, 2, read_matmul},
     {"Gemm", 7, 2, 3, read_gemm},
     {"Einsum", 12, 1, kAnyCount, read_einsum},
+    {"Det", 11, 1, 1, read_det},
     {"FusedMatMul", 1, 2, 2, read_fused_matmul, kMicrosoft},
     {"FusedGemm", 1, 2, 3, read_fused_gemm, kMicrosoft},
 };

@@ -204,6 +204,36 @@ def matrix_cases():
                         [rand(*s) for s in shapes], 12, equation=equation)
 
 
+def determinant_cases():
+    for n in (1, 2, 3, 4, 5, 8):
+        yield make_case("det_%d" % n, "Det", [rand(2, 3, n, n)], 11)
+    singular = rand(5, 5)
+    singular[:, 3] = singular[:, 1] * 2
+    yield make_case("det_singular", "Det", [np.float32([[0, 0, 0, 1], [0, 2, 0, 0], [0, 0, 3, 0],
+                                                        [4, 0, 0, 0]])], 11)
+    yield make_case("det_column_of_zeros", "Det", [singular * np.float32([1, 0, 1, 1, 1])], 11)
+    yield make_case("det_pivots", "Det", [np.float32(np.eye(6)[[3, 1, 0, 2, 5, 4]] * 2)], 11)
+
+
+def bit_cases():
+    x = np.uint8([1, 128, 255, 7])
+    for direction in ("LEFT", "RIGHT"):
+        for dtype in (np.uint8, np.uint32, np.uint64):
+            yield make_case("shift_%s_%s" % (direction, np.dtype(dtype).name), "BitShift",
+                            [x.astype(dtype), np.array([1, 7, 4, 0], dtype)], 11,
+                            direction=direction)
+
+
+def inverse_cases():
+    x = np.float32([-1, -0.999, -0.5, -1e-4, -0.0, 0, 1e-7, 0.3, 0.99999, 1, 1.5, np.nan])
+    wide = np.float32([-1e30, -3e5, -2, -0.5, -1e-5, -0.0, 0, 1e-20, 0.3, 2, 1e4, 3e38, np.inf])
+    for op in ("Asin", "Acos", "Atanh"):
+        yield make_case(op, op, [x], 9)
+    for op in ("Atan", "Asinh"):
+        yield make_case(op, op, [wide], 9)
+    yield make_case("Acosh", "Acosh", [np.float32([0.5, 1, 1 + 2**-20, 1.5, 7, 1e10, 3e38])], 9)
+
+
 def reduce_cases():
     x = rand(2, 3, 4)
     for kind in ("Sum", "Mean", "Prod", "Max", "Min", "L1", "L2", "SumSquare", "LogSumExp"):
@@ -280,8 +310,9 @@ def network_cases():
         yield onnx_cases.Case(name, model, [rand(*shape) for shape in shapes], [])
 
 
-FAMILIES = (elementwise_cases, movement_cases, window_cases, matrix_cases, reduce_cases,
-            normalization_cases, quantization_cases, network_cases)
+FAMILIES = (elementwise_cases, movement_cases, window_cases, matrix_cases, determinant_cases,
+            bit_cases, inverse_cases, reduce_cases, normalization_cases, quantization_cases,
+            network_cases)
 
 
 class OnnxOpsets(unittest.TestCase):
