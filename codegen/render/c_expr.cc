@@ -188,8 +188,8 @@ CExprPrinter::Printed CExprPrinter::print(ExprId id) {
 
 CExprPrinter::Printed CExprPrinter::call(const char* macro, const char* builtin, const Expr& e) {
   const int arity = ir::kop_arity(e.op);
-  const char* params = arity == 3 ? "(a, b, c)" : "(a)";
-  prelude_.macros.insert("#define " + std::string(macro) + params + " " + builtin + params + "\n");
+  // Without parameters: those of a macro would end at the commas of a vector in braces.
+  prelude_.macros.insert("#define " + std::string(macro) + " " + builtin + "\n");
   std::string text = std::string(macro) + "(";
   for (int i = 0; i < arity; ++i) text += (i == 0 ? "" : ", ") + full(e.args[i]);
   return {.text = text + ")"};

@@ -2,7 +2,7 @@
 // Runs ONNX models on Camshaft's implementations, for tests against expected values and against
 // other implementations.
 //
-//   conformance [--on oracle,llvm,cpu] [--exact] [--threads N] [--jobs N] [--limit S] FOLDER
+//   conformance [--on exact,oracle,llvm,cpu] [--threads N] [--jobs N] [--limit S] FOLDER
 //
 // FOLDER holds cases, or is one (see backend_case.h). Each case is run on each implementation, in a
 // process that may crash or hang without harm to the others. The outputs of every data set are
@@ -11,8 +11,8 @@
 //   CASE <tab> IMPLEMENTATION <tab> ok | unsupported | invalid argument | ... <tab> what is wrong
 //
 // where several things that are wrong with a model are separated by " | ". "crashed" and "timed
-// out" are further words. With --exact the oracle keeps doubles between nodes; without, it rounds
-// each node's result to its dtype. The exit code is 0 if every case could be run.
+// out" are further words. "oracle" rounds each node's result to its dtype, "exact" keeps doubles
+// between nodes. The exit code is 0 if every case could be run.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -35,7 +35,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string folder;
   std::vector<std::string> on = {kOracle};
-  ImplementationOptions implementation;
+  int threads = 1;
   JobOptions jobs;
 };
 
@@ -98,7 +98,7 @@ int run(const Options& options) {
   const std::vector<fs::path> cases = cases_in(options.folder);
   std::vector<Implementation> implementations;
   for (const std::string& name : options.on) {
-    implementations.emplace_back(name, options.implementation);
+    implementations.emplace_back(name, options.threads);
   }
   const size_t each = implementations.size();
   const auto job = [&](size_t index) {
@@ -122,19 +122,16 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   using namespace camshaft;
   reference::Options options;
-  bool exact = false;
   CLI::App app("Runs ONNX test cases on the oracle and on CPU targets", "conformance");
   app.add_option("FOLDER", options.folder, "Cases, or one case")
       ->required()
       ->check(CLI::ExistingDirectory);
-  app.add_option("--on", options.on, "Implementations: oracle, llvm, cpu, llvm:znver3, ...")
+  app.add_option("--on", options.on, "Implementations: oracle, exact, llvm, cpu, llvm:znver3, ...")
       ->delimiter(',');
-  app.add_flag("--exact", exact, "The oracle keeps doubles between nodes");
-  app.add_option("--threads", options.implementation.threads, "Threads of a target's plans");
+  app.add_option("--threads", options.threads, "Threads of a target's plans");
   app.add_option("--jobs,-j", options.jobs.processes, "Cases that run at a time")
       ->check(CLI::PositiveNumber);
   app.add_option("--limit", options.jobs.limit_s, "Most seconds for a case");
   CLI11_PARSE(app, argc, argv);
-  if (exact) options.implementation.rounding = ir::OracleRounding::kNone;
   return reference::run(options);
 }

@@ -48,21 +48,24 @@ Result<plan::PlanFile> compile(const ir::Graph& graph, const std::string& target
 
 }  // namespace
 
-Implementation::Implementation(std::string name, ImplementationOptions options)
-    : name_(std::move(name)), options_(options) {}
+Implementation::Implementation(std::string name, int threads)
+    : name_(std::move(name)), threads_(threads) {}
 
 Result<std::vector<ir::Literal>> Implementation::run(const ir::Graph& graph,
                                                      const std::vector<NamedTensor>& tensors) {
   CAMSHAFT_TRY_ASSIGN(const std::vector<const ir::Literal*> inputs, in_order(graph, tensors));
-  return name_ == kOracle ? run_on_oracle(graph, inputs) : run_on_target(graph, inputs);
+  const bool is_oracle = name_ == kOracle || name_ == kExactOracle;
+  return is_oracle ? run_on_oracle(graph, inputs) : run_on_target(graph, inputs);
 }
 
 Result<std::vector<ir::Literal>> Implementation::run_on_oracle(
     const ir::Graph& graph, const std::vector<const ir::Literal*>& inputs) const {
   std::vector<ir::OracleTensor> tensors;
   for (const ir::Literal* input : inputs) tensors.push_back(ir::to_oracle(*input));
+  const auto rounding =
+      name_ == kExactOracle ? ir::OracleRounding::kNone : ir::OracleRounding::kEveryNode;
   CAMSHAFT_TRY_ASSIGN(const std::vector<ir::OracleTensor> outputs,
-                      ir::run_oracle(graph, tensors, options_.rounding));
+                      ir::run_oracle(graph, tensors, rounding));
   std::vector<ir::Literal> literals;
   for (const ir::OracleTensor& output : outputs) literals.push_back(ir::to_literal(output));
   return literals;
@@ -70,10 +73,10 @@ Result<std::vector<ir::Literal>> Implementation::run_on_oracle(
 
 Result<std::vector<ir::Literal>> Implementation::run_on_target(
     const ir::Graph& graph, const std::vector<const ir::Literal*>& inputs) {
-  CAMSHAFT_TRY_ASSIGN(const plan::PlanFile plan, compile(graph, name_, options_.threads));
+  CAMSHAFT_TRY_ASSIGN(const plan::PlanFile plan, compile(graph, name_, threads_));
   if (device_ == nullptr) {
     hal::OpenOptions open_options;
-    open_options.threads = static_cast<uint32_t>(options_.threads);
+    open_options.threads = static_cast<uint32_t>(threads_);
     CAMSHAFT_TRY_ASSIGN(device_, hal::open_device(devices::backends(), "cpu", open_options));
   }
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<session::Session> session,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The implementations of the graph that conformance compares: the oracle, and each CPU target all
-// the way through schedule, kernels, plan bytes, reader and session.
+// The implementations of the graph that conformance compares: the oracle, which rounds each node's
+// result to its dtype or keeps doubles, and each CPU target all the way through schedule, kernels,
+// plan bytes, reader and session.
 #pragma once
 
 #include <map>
@@ -18,15 +19,12 @@ namespace camshaft::reference {
 
 // By this name, or by the name of a target ("llvm", "cpu:znver3"), an implementation is chosen.
 inline constexpr const char* kOracle = "oracle";
-
-struct ImplementationOptions {
-  ir::OracleRounding rounding = ir::OracleRounding::kEveryNode;  // of the oracle
-  int threads = 1;                                               // of a target
-};
+inline constexpr const char* kExactOracle = "exact";
 
 class Implementation {
  public:
-  Implementation(std::string name, ImplementationOptions options);
+  // `threads`: of a target.
+  Implementation(std::string name, int threads);
 
   const std::string& name() const { return name_; }
 
@@ -42,7 +40,7 @@ class Implementation {
       const ir::Graph& graph, const std::vector<const ir::Literal*>& inputs);
 
   std::string name_;
-  ImplementationOptions options_;
+  int threads_;
   std::unique_ptr<hal::Device> device_;  // opened when first needed
 };
 
