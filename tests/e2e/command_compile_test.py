@@ -50,7 +50,7 @@ class Compile(models.CommandTest):
     def test_all_unsupported_nodes_are_named_at_once(self):
         models.make_typed(
             self.path("m.onnx"), {"x": (TensorProto.FLOAT, [4])},
-            [helper.make_node("TfIdfVectorizer", ["x"], ["a"], name="first"),
+            [helper.make_node("ImageDecoder", ["x"], ["a"], name="first"),
              helper.make_node("StringNormalizer", ["x"], ["b"], name="second"),
              helper.make_node("Relu", ["x"], ["y"], name="good")],
             {"y": (TensorProto.FLOAT, [4]), "a": (TensorProto.INT64, [1, None]),
@@ -59,7 +59,7 @@ class Compile(models.CommandTest):
                                  code=UNSUPPORTED)
         self.assertEqual([p["node"] for p in document["problems"]][:2], ["first", "second"])
         self.assertEqual([p["op_type"] for p in document["problems"]][:2],
-                         ["TfIdfVectorizer", "StringNormalizer"])
+                         ["ImageDecoder", "StringNormalizer"])
         self.assertFalse(os.path.exists(self.path("m.plan")))
 
     def test_free_dimensions_need_shapes(self):
