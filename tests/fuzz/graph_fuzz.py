@@ -5,8 +5,7 @@
     graph_fuzz.py [--seed N] [--graphs N] [--jobs N] [--keep FILE]
 
 Prints each disagreement with the smallest recipe that still has it and the graph in text, and ends
-with a count; exit code 1 if there was any. With --keep, recipes are appended to a file in the form of
-tests/fuzz/graph_recipes.txt, which the tests run.
+with a count; exit code 1 if there was any. With --keep, recipes are appended to a file.
 """
 
 import argparse
