@@ -70,10 +70,18 @@ def reference_session(path):
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def trimmed(arrays, name):
-    """An output without what pads it to a bound: where its length depends on data, a second output
-    says how much of its first axes there is."""
-    return arrays[name]
+def trimmed(arrays, name, shape):
+    """An output without what pads it to a bound. Where extents depend on data, NAME.count holds
+    them, for the axes that differ from the expected shape and perhaps others."""
+    array = arrays[name]
+    if name + ".count" not in arrays.files:
+        return array
+    counts = arrays[name + ".count"].tolist()
+    axes = [i for i in range(array.ndim) if array.shape[i] != shape[i]]
+    if len(counts) == len(axes):
+        array = array[tuple(slice(counts[axes.index(i)]) if i in axes else slice(None)
+                            for i in range(array.ndim))]
+    return array
 
 
 class RealNetworks(unittest.TestCase):
@@ -99,14 +107,14 @@ class RealNetworks(unittest.TestCase):
         self.assertLess(seconds, CPU_SECONDS_LIMIT)
         return plan
 
-    def run_plan(self, plan, inputs, names):
-        """Outputs by number."""
+    def run_plan(self, plan, inputs, expected):
+        """Outputs by number; `expected` holds what they should be, by name."""
         given, made = (os.path.join(self.folder, f) for f in ("in.npz", "out.npz"))
         np.savez(given, **inputs)
         done = camshaft("run", plan, "--input", given, "--output", made)
         self.assertEqual(done.returncode, 0, done.stderr)
         with np.load(made) as arrays:
-            return [trimmed(arrays, name) for name in names]
+            return [trimmed(arrays, name, value.shape) for name, value in expected.items()]
 
     def check(self, network):
         if not network.exists():
@@ -118,13 +126,27 @@ class RealNetworks(unittest.TestCase):
             inputs = dict(network.inputs)
             for step in range(network.steps):
                 inputs.update({n: rows[step] for n, rows in network.windows.items()})
-                expected = session.run(None, {**inputs, **network.frozen})
-                actual = self.run_plan(plan, inputs, names)
-                self.compare(network, names, expected, actual)
+                expected = dict(zip(names, session.run(None, {**inputs, **network.frozen})))
+                actual = self.run_plan(plan, inputs, expected)
+                self.compare(network, expected, actual)
                 inputs.update({n: actual[i] for n, i in network.feedback.items()})
 
-    def compare(self, network, names, expected, actual):
-        for i, (name, wanted, got) in enumerate(zip(names, expected, actual)):
+    def compare_detections(self, expected, actual):
+        """Each detection must be among the actual ones, with all that is said of it."""
+        left = list(range(len(actual[0])))
+        for row in range(len(next(iter(expected.values())))):
+            match = [i for i in left if all(
+                np.allclose(got[i], wanted[row], RTOL, ATOL)
+                for wanted, got in zip(expected.values(), actual))]
+            self.assertTrue(match, "detection %d is missing" % row)
+            left.remove(match[0])
+        self.assertEqual(left, [])
+
+    def compare(self, network, expected, actual):
+        if network.has_detections:
+            self.compare_detections(expected, actual)
+            return
+        for i, ((name, wanted), got) in enumerate(zip(expected.items(), actual)):
             self.assertEqual((got.dtype, got.shape), (wanted.dtype, wanted.shape), name)
             np.testing.assert_allclose(got, wanted, RTOL, ATOL, err_msg=name)
             if i in network.classes:

@@ -255,6 +255,20 @@ def make_graph(recipe, operators, prefix=""):
     return maker.graph
 
 
+def only_for(graph, value):
+    """The part of a graph that computes one of its values."""
+    wanted, nodes = {value.name}, []
+    for node in reversed(graph.nodes):
+        if wanted.intersection(node.output):
+            nodes.insert(0, node)
+            wanted.update(node.input)
+    inputs = {n: a for n, a in graph.inputs.items() if n in wanted}
+    used = {n for node in nodes for n in node.input}
+    made = {n for node in nodes for n in node.output}
+    return Graph(graph.prefix, nodes, graph.constants, inputs,
+                 [v for v in graph.values if v.name in made], used)
+
+
 def to_model(graphs):
     """One model that computes several graphs side by side, whose names must differ."""
     def info(name, dtype, shape):

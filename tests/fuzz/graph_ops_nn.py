@@ -236,7 +236,12 @@ def resize(m):
     mode = m.choose(("nearest", "linear", "cubic"))
     scales = np.array([1, 1, m.choose((0.5, 1, 2, 3)), m.choose((0.5, 1, 2, 3))], np.float32)
     place = m.choose(("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"))
-    if any(int(e * s) < 1 for e, s in zip(x.shape, scales)):
+    lengths = np.array(x.shape) * scales
+    if any(lengths < 1):
+        raise Unfit
+    # "length_resized" of the formulas is the fractional product in the onnx package's evaluator, as
+    # in ours, and that product rounded down in onnxruntime.
+    if place in ("align_corners", "pytorch_half_pixel") and any(lengths != np.floor(lengths)):
         raise Unfit
     m.node("Resize", [x, None, m.constant(scales)], exact=False, magnitude=2 * x.magnitude,
            mode=mode, coordinate_transformation_mode=place,

@@ -35,6 +35,8 @@ class Network:
     frozen: dict = field(default_factory=dict)  # inputs that are known when compiling
     classes: dict = field(default_factory=dict)  # output number -> axis of the classes
     boxes: dict = field(default_factory=dict)  # output number -> rows of scores, one column a box
+    # Outputs are lists with a row a detection, best first: rows of equal scores in any order.
+    has_detections: bool = False
     steps: int = 1  # runs, each of which feeds state back: see feedback and windows
     feedback: dict = field(default_factory=dict)  # input -> output number of the step before
     windows: dict = field(default_factory=dict)  # input -> its values, one row a step
@@ -155,12 +157,12 @@ def torchvision_networks():
     yield Network("torchvision_deeplabv3", os.path.join(EXPORTED, "deeplabv3.onnx"),
                   {"x": photo(256, 256)}, classes={0: 1})
     yield Network("torchvision_ssdlite320", os.path.join(EXPORTED, "ssdlite320.onnx"),
-                  {"x": photo(320, 320)})
+                  {"x": photo(320, 320)[0]}, has_detections=True)
 
 
 def all_networks():
     """All of them, in the order of the table."""
-    return [*ocr_networks(), *other_networks(), *light_networks(),
+    return [*ocr_networks(), *speech_networks(), *other_networks(), *light_networks(),
             *torchvision_networks()]
 
 

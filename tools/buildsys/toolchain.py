@@ -28,6 +28,7 @@ def add_options(variables, types):
     variables.Add(boolean("verbose", "print whole command lines", False))
     variables.Add("bench_args", "arguments of every benchmark", "")
     variables.Add("fuzz_runs", "inputs that each fuzzer tries", "100000")
+    variables.Add("fuzz_graphs", "random graphs that are compared", "20000")
     variables.Add("tests", "only the tests whose name holds this text", "")
 
 

@@ -5,7 +5,7 @@
     export_torchvision.py FOLDER [NAME...]
 
 Needs a Python with torch, torchvision and onnxscript, which is not the tests' own. Weights are
-random, with a fixed seed; statistics of batch normalisation are random too, so that they matter.
+random, with a fixed seed.
 Point CAMSHAFT_TORCHVISION to FOLDER (by default build/torchvision) when the tests run.
 """
 
@@ -29,28 +29,41 @@ NETWORKS = {
 OPSET = 18
 
 
-def make_network(name):
+def is_detector(name):
+    """Detectors take a list of pictures, and only tracing follows them."""
+    return name.startswith("ssd")
+
+
+def make_network(name, size):
     """A network with seeded weights, ready for inference."""
     make, _ = NETWORKS[name]
     torch.manual_seed(0)
     has_backbone = "weights_backbone" in inspect.signature(make).parameters
-    network = make(weights=None, **({"weights_backbone": None} if has_backbone else {})).eval()
-    for key, buffer in network.named_buffers():
-        if key.endswith("running_var"):
-            buffer.copy_(torch.rand_like(buffer) * 0.5 + 0.75)
-        if key.endswith("running_mean"):
-            buffer.copy_(torch.randn_like(buffer) * 0.05)
-    return network
+    network = make(weights=None, **({"weights_backbone": None} if has_backbone else {}))
+    settle(network.backbone if is_detector(name) else network, size)
+    return network.eval()
+
+
+def settle(network, size):
+    """Gives batch normalisation the statistics of some pictures: with others, random networks say
+    the same of every picture."""
+    for module in network.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.reset_running_stats()
+            module.momentum = None  # the plain mean over the batches
+    pictures = torch.nn.functional.interpolate(torch.rand(4, 3, 9, 9), size=(size, size))
+    network.train()
+    with torch.no_grad():
+        network(pictures)
 
 
 def export(name, folder):
-    """Writes FOLDER/NAME.onnx. Detectors take a list of pictures, and only tracing follows them."""
+    """Writes FOLDER/NAME.onnx."""
     size = NETWORKS[name][1]
     picture = torch.rand(1, 3, size, size)
-    is_detector = name.startswith("ssd")
-    inputs = ([picture[0]],) if is_detector else (picture,)
-    torch.onnx.export(make_network(name), inputs, os.path.join(folder, name + ".onnx"),
-                      dynamo=not is_detector, opset_version=OPSET, input_names=["x"],
+    inputs = ([picture[0]],) if is_detector(name) else (picture,)
+    torch.onnx.export(make_network(name, size), inputs, os.path.join(folder, name + ".onnx"),
+                      dynamo=not is_detector(name), opset_version=OPSET, input_names=["x"],
                       external_data=False)
 
 
