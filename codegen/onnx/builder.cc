@@ -13,35 +13,6 @@
 namespace camshaft::onnx {
 namespace {
 
-// Values that stand for sizes are small.
-constexpr int64_t kBoundedElements = 256;
-
-bool carries_bounds(ir::Op op) {
-  switch (op) {
-    case ir::Op::kAdd:
-    case ir::Op::kSub:
-    case ir::Op::kMul:
-    case ir::Op::kDiv:
-    case ir::Op::kMin:
-    case ir::Op::kMax:
-    case ir::Op::kSelect:
-    case ir::Op::kCast:
-    case ir::Op::kFloor:
-    case ir::Op::kCeil:
-    case ir::Op::kRound:
-    case ir::Op::kReduce:
-    case ir::Op::kGather:
-      return true;
-    default:
-      return ir::is_movement(op);
-  }
-}
-
-// Products and windows grow faster than their operands, and no shape is computed with them.
-bool is_cheap(ir::Op op) {
-  return op != ir::Op::kMatMul && op != ir::Op::kConv && op != ir::Op::kPool;
-}
-
 // Which operands' elements the result's elements are: all of [first, last).
 std::pair<size_t, size_t> moved_operands(ir::Op op, const ir::Attrs& attrs, size_t count) {
   if (ir::is_movement(op)) return {0, count};
@@ -92,7 +63,7 @@ Value Builder::placeholder(TensorType type) {
   return splat(type, 1);
 }
 
-Value Builder::constant(std::shared_ptr<const ir::Literal> literal, std::string_view name) {
+Value Builder::constant(LiteralPtr literal, std::string_view name) {
   CAMSHAFT_CHECK(literal != nullptr);
   TensorType type = literal->type;
   return append({.type = std::move(type),
@@ -146,7 +117,7 @@ Value Builder::add(ir::Op op, const std::vector<Value>& given, ir::Attrs attrs) 
   std::map<int, Value> counts;
   if (!carry_counts(op, attrs, &operands, &counts)) return {};
   std::vector<TensorType> types;
-  Literals literals;
+  std::vector<LiteralPtr> literals;
   for (const Value& operand : operands) {
     if (!operand) return {};
     types.push_back(operand.type());
@@ -165,63 +136,22 @@ Value Builder::add(ir::Op op, const std::vector<Value>& given, ir::Attrs attrs) 
   if (entry.literal != nullptr) {
     if (op == ir::Op::kBroadcast) entry.broadcast_of = operands[0].index();
   } else {
-    entry.bounds = bounds_of(op, operands, attrs, *type);
+    std::vector<Interval> intervals;
     std::vector<ir::NodeId> nodes;
-    for (const Value& operand : operands) nodes.push_back(node(operand));
+    for (const Value& operand : operands) {
+      intervals.push_back(interval(operand.index()));
+      nodes.push_back(node(operand));
+    }
+    entry.interval = interval_of(op, intervals, attrs, *type);
     entry.node = graph_->add(op, std::move(nodes), std::move(attrs), node_name_);
   }
   entry.counts = std::move(counts);
   return append(std::move(entry)).as_narrow(*narrow);
 }
 
-std::shared_ptr<const ir::Literal> Builder::fold(ir::Op op, const Literals& operands,
-                                                 const ir::Attrs& attrs,
-                                                 const TensorType& type) const {
-  if (!is_cheap(op) || type.elements() > kFoldElements) return nullptr;
-  for (const std::shared_ptr<const ir::Literal>& operand : operands) {
-    if (operand == nullptr || operand->type.elements() > kFoldElements) return nullptr;
-  }
-  ir::Graph scratch;
-  std::vector<ir::NodeId> nodes;
-  std::vector<ir::OracleTensor> tensors;
-  for (const std::shared_ptr<const ir::Literal>& operand : operands) {
-    nodes.push_back(scratch.add_constant(operand));
-    tensors.push_back(ir::to_oracle(*operand));
-  }
-  std::vector<const ir::OracleTensor*> borrowed;
-  for (const ir::OracleTensor& tensor : tensors) borrowed.push_back(&tensor);
-  const ir::NodeId result = scratch.add(op, std::move(nodes), attrs);
-  base::Result<ir::OracleTensor> value = ir::evaluate_node(scratch, scratch.node(result), borrowed);
-  if (!value) return nullptr;
-  return std::make_shared<const ir::Literal>(ir::to_literal(*value));
-}
-
-// The operation on its operands' bounds, for those that grow with their operands: sizes are not
-// negative, and nothing else has bounds.
-std::shared_ptr<const ir::Literal> Builder::bounds_of(ir::Op op, const std::vector<Value>& operands,
-                                                      const ir::Attrs& attrs,
-                                                      const TensorType& type) const {
-  if (type.elements() > kBoundedElements || !carries_bounds(op)) return nullptr;
-  Literals most;
-  for (const Value& operand : operands) {
-    const std::shared_ptr<const ir::Literal>& known = literal(operand.index());
-    most.push_back(known != nullptr ? known : bounds(operand.index()));
-  }
-  if (op == ir::Op::kSelect) {
-    return most[1] == nullptr || most[2] == nullptr
-               ? nullptr
-               : fold(ir::Op::kMax, {most[1], most[2]}, {}, type);
-  }
-  if (op == ir::Op::kMin) {  // one bound is enough
-    if (most[0] == nullptr) return most[1];
-    if (most[1] == nullptr) return most[0];
-  }
-  const bool shrinks = op == ir::Op::kSub || op == ir::Op::kDiv;
-  if (shrinks && literal(operands[1].index()) == nullptr) return most[0];
-  for (const std::shared_ptr<const ir::Literal>& each : most) {
-    if (each == nullptr) return nullptr;
-  }
-  return fold(op, most, attrs, type);
+Interval Builder::interval(int index) const {
+  const Entry& entry = entries_[static_cast<size_t>(index)];
+  return entry.literal != nullptr ? Interval{entry.literal, entry.literal} : entry.interval;
 }
 
 Value Builder::with_counts(Value x, std::map<int, Value> counts) {
@@ -235,9 +165,21 @@ Value Builder::with_counts(Value x, std::map<int, Value> counts) {
 Value Builder::with_bound(Value x, int64_t most) {
   if (!x || x.literal() != nullptr) return x;
   Entry entry = entries_[static_cast<size_t>(x.index())];
-  entry.bounds =
-      std::make_shared<const ir::Literal>(ir::splat_literal(entry.type, static_cast<double>(most)));
+  const auto splat = [&](double value) {
+    return std::make_shared<const ir::Literal>(ir::splat_literal(entry.type, value));
+  };
+  entry.interval = {splat(0), splat(static_cast<double>(most))};
   return append(std::move(entry));
+}
+
+void Builder::watch_bound(Value is_exceeded) {
+  watched_bounds_.push_back(taken_ ? logical_and(taken_, is_exceeded) : is_exceeded);
+}
+
+Builder::TakenIf::TakenIf(Builder* builder, Value condition)
+    : builder_(builder), before_(builder->taken_) {
+  if (!condition) return;
+  builder->taken_ = before_ ? logical_and(before_, condition) : condition;
 }
 
 ir::NodeId Builder::node(Value value) {

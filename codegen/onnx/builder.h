@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codegen/ir/graph.h"
+#include "codegen/onnx/interval.h"
 #include "codegen/onnx/value.h"
 
 namespace camshaft::onnx {
@@ -20,8 +21,6 @@ namespace camshaft::onnx {
 // Not for several threads. Values point to it, so it neither copies nor moves.
 class Builder {
  public:
-  // Operations whose operands and result have at most so many elements are computed at once.
-  static constexpr int64_t kFoldElements = 1 << 14;
   // Data that a formula may make (index tables and the like) in one literal, and in all of them. A
   // model of a few bytes could ask for terabytes.
   static constexpr int64_t kMadeElements = 1 << 24;
@@ -40,7 +39,7 @@ class Builder {
   Value input(std::string_view name, TensorType type);
   // A value of that type without a meaning, so that reading can go on after an error.
   Value placeholder(TensorType type);
-  Value constant(std::shared_ptr<const ir::Literal> literal, std::string_view name = "");
+  Value constant(LiteralPtr literal, std::string_view name = "");
   Value constant(ir::Literal literal) {
     return constant(std::make_shared<const ir::Literal>(std::move(literal)));
   }
@@ -57,19 +56,31 @@ class Builder {
   const std::map<int, Value>& counts(int index) const {
     return entries_[static_cast<size_t>(index)].counts;
   }
-  // What no element of an integer value is above, where that is known: of its type and shape.
-  const std::shared_ptr<const ir::Literal>& bounds(int index) const {
-    return entries_[static_cast<size_t>(index)].bounds;
-  }
-  // x, known to be nowhere above `most`.
+  // What is known of a value's elements.
+  Interval interval(int index) const;
+  // x, of which is known that no element is negative or above `most`.
   Value with_bound(Value x, int64_t most);
   // Remembers that `is_exceeded` (bool[]) tells of a bound that the caller gave and that a run
-  // broke.
-  void watch_bound(Value is_exceeded) { watched_bounds_.push_back(is_exceeded); }
+  // broke, if what is being read is taken in that run.
+  void watch_bound(Value is_exceeded);
   const std::vector<Value>& watched_bounds() const { return watched_bounds_; }
 
   // Whether a formula may make so many elements; tells failure if not.
   bool may_make(int64_t elements);
+
+  // While it lives, what is read is taken only in runs in which `condition` (bool[]; absent: any
+  // run) holds: a branch, or an iteration that may not happen. They nest.
+  class TakenIf {
+   public:
+    TakenIf(Builder* builder, Value condition);
+    ~TakenIf() { builder_->taken_ = before_; }
+    TakenIf(const TakenIf&) = delete;
+    TakenIf& operator=(const TakenIf&) = delete;
+
+   private:
+    Builder* builder_;
+    Value before_;
+  };
 
   // The graph node of a value; adds it if the value was only known so far.
   ir::NodeId node(Value value);
@@ -80,7 +91,7 @@ class Builder {
   std::string take_failure();
 
   const TensorType& type(int index) const { return entries_[static_cast<size_t>(index)].type; }
-  const std::shared_ptr<const ir::Literal>& literal(int index) const {
+  const LiteralPtr& literal(int index) const {
     return entries_[static_cast<size_t>(index)].literal;
   }
 
@@ -90,24 +101,19 @@ class Builder {
   struct Entry {
     TensorType type;
     ir::NodeId node = ir::kNoNode;
-    std::shared_ptr<const ir::Literal> literal = nullptr;
+    LiteralPtr literal = nullptr;
     int broadcast_of = -1;
     std::string name = {};
     std::map<int, Value> counts = {};
-    std::shared_ptr<const ir::Literal> bounds = nullptr;
+    Interval interval = {};  // of what is not known
   };
   Value append(Entry entry);
-  using Literals = std::vector<std::shared_ptr<const ir::Literal>>;
-  std::shared_ptr<const ir::Literal> fold(ir::Op op, const Literals& operands,
-                                          const ir::Attrs& attrs, const TensorType& type) const;
-  std::shared_ptr<const ir::Literal> bounds_of(ir::Op op, const std::vector<Value>& operands,
-                                               const ir::Attrs& attrs,
-                                               const TensorType& type) const;
 
   ir::Graph* graph_;
   std::deque<Entry> entries_;  // a deque: types and literals stay where they are
   std::map<std::tuple<DType, uint64_t, int>, int> scalars_;  // dtype, bits, rank -> entry
   std::vector<Value> watched_bounds_;
+  Value taken_;  // bool[]; absent: in every run
   int64_t made_elements_ = 0;
   std::string node_name_;
   std::string failure_;

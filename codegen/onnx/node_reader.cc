@@ -214,7 +214,9 @@ const ::onnx::GraphProto* NodeReader::required_graph(std::string_view name) {
 }
 
 std::optional<std::vector<Value>> NodeReader::read_subgraph(const ::onnx::GraphProto& graph,
-                                                            const std::vector<Value>& inputs) {
+                                                            const std::vector<Value>& inputs,
+                                                            Value taken_if) {
+  const Builder::TakenIf condition(builder_, taken_if);
   std::optional<std::vector<Value>> outputs = subgraphs_->read_subgraph(graph, inputs, label_);
   subgraph_failed_ = subgraph_failed_ || !outputs;
   return outputs;

@@ -84,10 +84,12 @@ class NodeReader {
   // Several, ascending; a problem and nothing if one is wrong or named twice.
   std::optional<std::vector<int>> axes(const Shape& values, int rank);
 
-  // What the graph's nodes give for these inputs. Nothing if they can't be read: that is told
-  // already, and the node's function just returns.
+  // What the graph's nodes give for these inputs, taken only in runs in which `taken_if` (bool[];
+  // absent: in every run) holds. Nothing if they can't be read: that is told already, and the
+  // node's function just returns.
   std::optional<std::vector<Value>> read_subgraph(const ::onnx::GraphProto& graph,
-                                                  const std::vector<Value>& inputs);
+                                                  const std::vector<Value>& inputs,
+                                                  Value taken_if = {});
   bool subgraph_failed() const { return subgraph_failed_; }
 
   // The bound that the caller gives (--bound) for input i, by its name, or for this node.

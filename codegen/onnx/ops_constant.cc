@@ -142,7 +142,12 @@ Value range_of_counted_ints(NodeReader& node, int64_t delta) {
     node.builder().watch_bound(
         less(node.builder().scalar(DType::kInt64, static_cast<double>(*given)), count));
   }
-  if (!bound) return node.bounded_ints(delta > 0 ? 1 : 0, "limit") ? Value() : Value();
+  if (!bound) {
+    return node.unsupported(
+        "how many numbers it gives depends on data, and nothing bounds it; it must be known when "
+        "compiling: give --bound '%s=N', the most of them, or --freeze for inputs of the model",
+        node.label().c_str());
+  }
   const Value steps = node.builder().iota(*bound);
   const Value values = start + steps * static_cast<double>(delta);
   return with_count(cast(values, node.input(0).dtype()), 0, count);

@@ -64,15 +64,15 @@ Value read_if(NodeReader& node) {
     for (size_t i = 0; i < taken->size(); ++i) node.set_output(static_cast<int>(i), (*taken)[i]);
     return node.output(0);
   }
-  const auto then = node.read_subgraph(*then_graph, {});
-  const auto otherwise = node.read_subgraph(*else_graph, {});
+  const Value scalar = reshape(condition, {});
+  const auto then = node.read_subgraph(*then_graph, {}, scalar);
+  const auto otherwise = node.read_subgraph(*else_graph, {}, logical_not(scalar));
   if (!then || !otherwise) return {};
   if (then->size() != otherwise->size()) return node.corrupt("its branches differ in outputs");
   base::log_line(
       "node '%s' (If): the condition depends on data, so every run computes both branches: %d and "
       "%d nodes",
       node.label().c_str(), then_graph->node_size(), else_graph->node_size());
-  const Value scalar = reshape(condition, {});
   for (size_t i = 0; i < then->size(); ++i) {
     node.set_output(static_cast<int>(i), choose(node, scalar, (*then)[i], (*otherwise)[i]));
   }
@@ -184,7 +184,7 @@ bool unroll(NodeReader& node, const ::onnx::GraphProto& body, const TripCount& t
     std::vector<Value> inputs = {node.builder().scalar(DType::kInt64, static_cast<double>(i)),
                                  node.builder().scalar(DType::kBool, 1)};
     inputs.insert(inputs.end(), loop->carried.begin(), loop->carried.end());
-    std::optional<std::vector<Value>> results = node.read_subgraph(body, inputs);
+    std::optional<std::vector<Value>> results = node.read_subgraph(body, inputs, loop->alive);
     if (!results || !(*results)[0]) return false;
     condition = reshape((*results)[0], {});
     results->erase(results->begin());
@@ -220,7 +220,8 @@ Value read_loop(NodeReader& node) {
                                node.builder().scalar(DType::kBool, 1)};
   inputs.insert(inputs.end(), initial.begin(), initial.end());
   const bool never_runs = scans > 0 && loop.scanned[0].empty();
-  const auto types = never_runs ? node.read_subgraph(*body, inputs) : std::nullopt;
+  const Value never = node.builder().scalar(DType::kBool, 0);
+  const auto types = never_runs ? node.read_subgraph(*body, inputs, never) : std::nullopt;
   if (never_runs && !types) return {};
   for (size_t i = 0; i < loop.scanned.size(); ++i) {
     node.set_output(static_cast<int>(carried + i),
@@ -300,7 +301,7 @@ std::optional<std::vector<Value>> scan_sequence(NodeReader& node, const ::onnx::
     if (!step) return std::nullopt;
     std::vector<Value> inputs = loop.carried;
     inputs.insert(inputs.end(), step->begin(), step->end());
-    const std::optional<std::vector<Value>> results = node.read_subgraph(body, inputs);
+    const std::optional<std::vector<Value>> results = node.read_subgraph(body, inputs, loop.alive);
     if (!results || !take_iteration(node, *results, &loop)) return std::nullopt;
   }
   std::vector<Value> results = std::move(loop.carried);

@@ -84,8 +84,9 @@ Value slice_counted_axis(Value x, int axis, Position start, Position end, int64_
   int64_t most = x.dim(axis);  // of the distance
   const auto at_most = [&](int64_t value) { most = std::max<int64_t>(std::min(most, value), 0); };
   const std::optional<Shape> bound = end.value.upper_bounds();
+  const std::optional<Shape> least = end.value.lower_bounds();
   const bool from_start = start.known && *start.known >= 0;
-  if (!back && from_start && bound && (!end.known || *end.known >= 0)) {
+  if (!back && from_start && bound && least && least->front() >= 0) {
     at_most(bound->front() - *start.known);
   }
   if (!back && from_start) at_most(x.dim(axis) - *start.known);

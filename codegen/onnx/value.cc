@@ -57,8 +57,13 @@ std::optional<Shape> Value::known_ints() const {
 }
 
 std::optional<Shape> Value::upper_bounds() const {
-  if (!*this || literal() != nullptr) return known_ints();
-  return ints_of(builder_->bounds(index_).get());
+  if (!*this) return std::nullopt;
+  return ints_of(builder_->interval(index_).most.get());
+}
+
+std::optional<Shape> Value::lower_bounds() const {
+  if (!*this) return std::nullopt;
+  return ints_of(builder_->interval(index_).least.get());
 }
 
 std::optional<std::vector<double>> Value::known_doubles() const {

@@ -58,8 +58,9 @@ class Value {
   // The data of a known value as integers (a float is cast) or doubles; nothing if not known.
   std::optional<Shape> known_ints() const;
   std::optional<std::vector<double>> known_doubles() const;
-  // What no element is above: the data if it is known, else bounds where there are any.
+  // What no element is above, or below: the data if it is known, else bounds where there are any.
   std::optional<Shape> upper_bounds() const;
+  std::optional<Shape> lower_bounds() const;
 
  private:
   Builder* builder_ = nullptr;

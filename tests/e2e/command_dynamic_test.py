@@ -141,6 +141,64 @@ class Extents(models.CommandTest):
                              "y=3", "--golden", self.path("in.npz"), code=OUTSIDE)
         self.assertIn("needs more than a bound", done.stderr)
 
+    def check_exceeded(self, text, bounds, runs):
+        """With these bounds, comparing runs on (inputs, code) with onnxruntime exits with code."""
+        make_parsed(self.path("m.onnx"), text)
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--target", TARGETS,
+                      *(word for bound in bounds for word in ("--bound", bound)))
+        for inputs, code in runs:
+            np.savez(self.path("in.npz"), **inputs)
+            for target in TARGETS.split(","):
+                self.camshaft("compare", self.path("m.plan"), "--ref", self.path("m.onnx"),
+                              "--input", self.path("in.npz"), "--target", target, code=code)
+
+    def test_a_branch_that_is_not_taken_exceeds_nothing(self):
+        few, many = np.float32([0, 1, 0, 0, 0, 1]), np.ones(6, np.float32)
+        self.check_exceeded("""branches (bool c, float[6] x) => (int64 n) {
+            n = If(c) <then_branch = t () => (int64 a) { p = NonZero(x)
+                                                         s = Shape(p)
+                                                         i = Constant<value_int=1>()
+                                                         a = Gather<axis=0>(s, i) },
+                       else_branch = e () => (int64 b) { b = Constant<value_int=7>() }>
+        }""", ["p=3"], [({"c": True, "x": few}, 0), ({"c": True, "x": many}, OUTSIDE),
+                      ({"c": False, "x": few}, 0), ({"c": False, "x": many}, 0)])
+
+    def test_an_iteration_that_does_not_happen_exceeds_nothing(self):
+        # Iteration i finds the i elements below i; five are unrolled, of which two may find enough.
+        x = np.float32([0.5, 1.5, 2.5, 3.5])
+        text = """counting (int64 trips, float[4] x) => (int64 n) {
+            z = Constant<value_int=0>()
+            n = Loop(trips, , z) <body = body (int64 i, bool c, int64 a) => (bool d, int64 b) {
+                d = Identity(c)
+                f = Cast<to=1>(i)
+                m = Less(x, f)
+                p = NonZero(m)
+                s = Shape(p)
+                k = Constant<value_int=1>()
+                b = Gather<axis=0>(s, k)
+            }>
+        }"""
+        self.check_exceeded(text, ["p=2", "trips=5"], [
+            ({"trips": 3, "x": x}, 0), ({"trips": 4, "x": x}, OUTSIDE), ({"trips": 0, "x": x}, 0)])
+
+    def test_a_bound_holds_below_zero_too(self):
+        # c - n is more than c where n is negative.
+        text = """below (int64 n, float[4] x) => (int64[k] y) {
+            m = NonZero(x)
+            s = Shape(m)
+            i = Constant<value_int=1>()
+            c = Gather<axis=0>(s, i)
+            d = Constant<value_int=1>()
+            y = Range(n, c, d)
+        }"""
+        make_parsed(self.path("m.onnx"), text)
+        compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--target", TARGETS]
+        done = self.camshaft(*compile_it, code=UNSUPPORTED)
+        self.assertIn("how many numbers it gives depends on data", done.stderr)
+        x = np.float32([1, 0, 2, 0])
+        self.check_exceeded(text, ["y=6"], [({"n": -4, "x": x}, 0), ({"n": -5, "x": x}, OUTSIDE),
+                                            ({"n": 3, "x": x}, 0)])
+
     def test_goldens_cover_everything_and_other_targets_what_counts(self):
         self.write_inputs([0, 1, 0, 1, 0, 0, 0, 0])
         self.assertEqual(self.compile_detector("--golden", self.path("in.npz"))["goldens"], 2)
