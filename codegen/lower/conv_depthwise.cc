@@ -35,9 +35,7 @@ bool takes_dtype(DType dtype) {
 
 bool is_windowed(const Task& task) {
   const ir::Node& node = task.node(task.region.root);
-  const size_t rank = node.type.shape.size();
-  return (rank == 3 || rank == 4) && takes_dtype(node.type.dtype) && node.type.elements() > 0 &&
-         common_block(task) > 0;
+  return takes_dtype(node.type.dtype) && node.type.elements() > 0 && common_block(task) > 0;
 }
 
 std::vector<Knobs> channel_knobs(const Task& task) {
@@ -64,11 +62,11 @@ class ChannelWindow {
                 const std::set<NodeId>& packed)
       : task_(task),
         knobs_(knobs),
+        window_(window_of(task)),
         frame_(task, strategy, knobs, packed),
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays),
         x_(task.node(task.region.root).inputs[0]),
-        rank_(task.type(x_).shape.size()),
         block_(common_block(task)) {}
   virtual ~ChannelWindow() = default;
 
@@ -105,7 +103,6 @@ class ChannelWindow {
   Kernel& kernel_;
   Evaluator evaluator_;
   NodeId x_;
-  size_t rank_;
   int64_t block_;
   ir::ArrayId acc_ = -1;
 
@@ -115,12 +112,12 @@ class ChannelWindow {
     for (int64_t p = 0; p < tile.pixels; ++p) body.push_back(put(p, initial()));
     append(body, for_each_tap_row(kernel_, window_, row, [&](ExprId tap_row) {
              std::vector<Stmt> inside;
-             for (int64_t tap = 0; tap < window_.k_w; ++tap) {
+             for (int64_t tap = 0; tap < window_.last.kernel; ++tap) {
                for (int64_t p = 0; p < tile.pixels; ++p) {
                  if (!window_.column_inside(tile.sample + p, tap)) continue;
                  const Index index =
-                     input_index(kernel_, window_, rank_, n, c, row, kernel_.add(tile.first, p),
-                                 tap_row, kernel_.int_const(tap));
+                     input_index(kernel_, window_, n, c, row, kernel_.add(tile.first, p), tap_row,
+                                 kernel_.int_const(tap));
                  const ExprId offset = layout_offset(kernel_, task_.type(x_).shape,
                                                      task_.schedule.buffer(x_).layout, index);
                  const ExprId x = kernel_.load(frame_.arrays.at(x_), offset, lanes());
@@ -137,15 +134,15 @@ class ChannelWindow {
   }
 
   std::vector<Stmt> store(const Tile& tile, int64_t pixel, ExprId n, ExprId c, ExprId row) {
-    auto body = loop(
-        kernel_, "lane", lanes(), ir::LoopKind::kVector, [&](ExprId lane) -> std::vector<Stmt> {
-          const Index index = output_index(kernel_, window_, rank_, n, kernel_.add(c, lane), row,
-                                           kernel_.add(tile.first, pixel));
-          const ExprId sum = kernel_.load(acc_, kernel_.add(lane, pixel * lanes()));
-          evaluator_.bind(task_.region.root, [sum](const Index&) { return sum; });
-          return {evaluator_.store_output(frame_.output, index,
-                                          evaluator_.value(task_.region.output, index))};
-        });
+    auto body = loop(kernel_, "lane", lanes(), ir::LoopKind::kVector,
+                     [&](ExprId lane) -> std::vector<Stmt> {
+                       const Index index = output_index(kernel_, window_, n, kernel_.add(c, lane),
+                                                        row, kernel_.add(tile.first, pixel));
+                       const ExprId sum = kernel_.load(acc_, kernel_.add(lane, pixel * lanes()));
+                       evaluator_.bind(task_.region.root, [sum](const Index&) { return sum; });
+                       return {evaluator_.store_output(
+                           frame_.output, index, evaluator_.value(task_.region.output, index))};
+                     });
     evaluator_.unbind(task_.region.root);
     return body;
   }
@@ -155,26 +152,7 @@ class ChannelWindow {
   Stmt put(int64_t pixel, ExprId value) { return ir::make_store(acc_, place(pixel), value); }
 };
 
-Window window_of(const Task& task, bool may_flatten) {
-  const ir::Node& node = task.node(task.region.root);
-  const ir::Shape& x = task.type(node.inputs[0]).shape;
-  Window window;
-  if (node.op == Op::kConv) {
-    const auto& attrs = node.as<ir::ConvAttrs>();
-    const ir::Shape& w = task.type(node.inputs[1]).shape;
-    window = make_window(x, node.type.shape, {w.begin() + 2, w.end()}, attrs.strides,
-                         attrs.dilations, attrs.pads_begin);
-  } else {
-    const auto& attrs = node.as<ir::PoolAttrs>();
-    window = make_window(x, node.type.shape, attrs.kernel, attrs.strides, attrs.dilations,
-                         attrs.pads_begin);
-  }
-  window.flat = may_flatten && window.is_pointwise();
-  window.strip = std::min(kStripPixels, window.out_h * window.out_w);
-  return window;
-}
-
-// Weights as [block of lanes][k_h][k_w][lane].
+// Weights as [block of lanes][tap][lane].
 std::vector<std::byte> pack_depthwise(const ir::Literal& literal, int64_t taps, int64_t lanes) {
   const int64_t channels = literal.type.shape[0];
   std::vector<Word> packed(static_cast<size_t>(channels * taps));
@@ -193,20 +171,20 @@ class Depthwise final : public ChannelWindow {
  public:
   Depthwise(const Task& task, const Knobs& knobs)
       : ChannelWindow(task, knobs, "conv_depthwise", {task.node(task.region.root).inputs[1]}) {
-    window_ = window_of(task, true);
+    window_.flat = window_.is_pointwise();
+    window_.strip = std::min(kStripPixels, window_.pixels());
     const NodeId w = task.node(task.region.root).inputs[1];
-    packed_ = frame_.add_constant("w", dtype(),
-                                  pack_depthwise(*task.node(w).as<ir::ConstantAttrs>().literal,
-                                                 window_.k_h * window_.k_w, lanes()));
+    packed_ = frame_.add_constant(
+        "w", dtype(),
+        pack_depthwise(*task.node(w).as<ir::ConstantAttrs>().literal, window_.taps(), lanes()));
   }
 
  private:
   ExprId initial() override { return splat(0); }
   ExprId combine(ExprId sum, ExprId x, ExprId c, ExprId tap_row, int64_t tap) override {
     // c counts whole vectors of channels, so c * taps is where that vector's weights begin.
-    const ExprId row = kernel_.add(kernel_.mul(tap_row, window_.k_w), tap);
-    const ExprId at =
-        kernel_.add(kernel_.mul(c, window_.k_h * window_.k_w), kernel_.mul(row, lanes()));
+    const ExprId row = kernel_.add(kernel_.mul(tap_row, window_.last.kernel), tap);
+    const ExprId at = kernel_.add(kernel_.mul(c, window_.taps()), kernel_.mul(row, lanes()));
     return multiply_add(kernel_, x, kernel_.load(packed_, at, lanes()), sum);
   }
   ExprId finish(ExprId sum, const Tile&, int64_t, ExprId) override { return sum; }
@@ -217,7 +195,6 @@ class Depthwise final : public ChannelWindow {
 class Pool final : public ChannelWindow {
  public:
   Pool(const Task& task, const Knobs& knobs) : ChannelWindow(task, knobs, "pool", {}) {
-    window_ = window_of(task, false);
     attrs_ = task.node(task.region.root).as<ir::PoolAttrs>();
   }
 
@@ -232,24 +209,10 @@ class Pool final : public ChannelWindow {
     return kernel_.binary(KOp::kDiv, sum, kernel_.broadcast(divisor(tile, pixel, row), lanes()));
   }
 
-  // How many taps count, as f32. Those beyond the padded input never do (ceil_mode).
   ExprId divisor(const Tile& tile, int64_t pixel, ExprId row) {
-    int64_t columns = 0;
     const bool padding = attrs_.count_include_pad;
-    for (int64_t k = 0; k < window_.k_w; ++k) {
-      const int64_t at = (tile.sample + pixel) * window_.s_w + k * window_.d_w;  // from the padding
-      columns += padding ? at < window_.in_w + window_.pad_w + attrs_.pads_end.back()
-                         : window_.column_inside(tile.sample + pixel, k);
-    }
-    ExprId rows = kernel_.int_const(window_.k_h);
-    if (padding && rank_ == 4) {
-      Window padded = window_;
-      padded.in_h += window_.pad_h + attrs_.pads_end[0];
-      padded.pad_h = 0;
-      rows = end_tap_row(kernel_, padded, row);
-    } else if (!padding) {
-      rows = kernel_.sub(end_tap_row(kernel_, window_, row), first_tap_row(kernel_, window_, row));
-    }
+    const ExprId rows = counted_tap_rows(kernel_, window_, row, padding);
+    const int64_t columns = counted_tap_columns(window_, tile.sample + pixel, padding);
     return kernel_.cast(kernel_.mul(rows, columns), DType::kFloat32);
   }
 

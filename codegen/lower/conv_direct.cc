@@ -2,7 +2,7 @@
 // Strategy `conv_direct`: convolution of f32 or i32 with constant weights, straight from the
 // blocked input into a register tile of pixels x vectors of output channels. Weights are packed at
 // compile time in the order in which the loops read them:
-//   [group][vectors of output channels][input block][k_h][k_w][channel in block][vector][lane]
+//   [group][vectors of output channels][input block][tap][channel in block][vector][lane]
 // so the inner loop streams them. No padding is stored and no bound is tested in it: see window.h.
 #include <algorithm>
 #include <cstring>
@@ -27,7 +27,6 @@ constexpr int64_t kWordBytes = sizeof(Word);
 
 struct Conv {
   NodeId node, x, w;
-  size_t rank;
   Window window;
   int64_t groups;
   int64_t in_channels;   // of a group
@@ -36,7 +35,7 @@ struct Conv {
   int64_t lanes;
   int64_t vectors;  // of output channels in a group
 
-  int64_t taps() const { return in_channels * window.k_h * window.k_w; }
+  int64_t taps() const { return in_channels * window.taps(); }
 };
 
 int32_t lanes_for(const Task& task, int64_t out_channels) {
@@ -64,17 +63,12 @@ Conv make_conv(const Task& task, int32_t lanes) {
   const auto& attrs = node.as<ir::ConvAttrs>();
   conv.x = node.inputs[0];
   conv.w = node.inputs[1];
-  const ir::Shape& x = task.type(conv.x).shape;
   const ir::Shape& w = task.type(conv.w).shape;
-  conv.rank = x.size();
-  const ir::Shape spatial(w.begin() + 2, w.end());
-  conv.window =
-      make_window(x, node.type.shape, spatial, attrs.strides, attrs.dilations, attrs.pads_begin);
+  conv.window = window_of(task);
   conv.window.flat = conv.window.is_pointwise();
   conv.groups = attrs.groups;
   conv.in_channels = w[1];
-  conv.window.strip =
-      strip_pixels(task.target, conv.window.out_h * conv.window.out_w, conv.in_channels);
+  conv.window.strip = strip_pixels(task.target, conv.window.pixels(), conv.in_channels);
   conv.out_channels = w[0] / attrs.groups;
   const int64_t block = task.schedule.buffer(conv.x).layout.channel_block;
   conv.in_block = conv.in_channels % block == 0 ? block : 1;
@@ -104,13 +98,13 @@ std::vector<std::byte> pack_weights(const Conv& conv, const Word* w, int64_t set
     for (int64_t first = 0; first < conv.vectors; first += set_vectors) {
       const int64_t width = std::min(set_vectors, conv.vectors - first);
       for (int64_t c0 = 0; c0 < conv.in_channels; c0 += conv.in_block) {
-        for (int64_t tap = 0; tap < window.k_h * window.k_w; ++tap) {
+        for (int64_t tap = 0; tap < window.taps(); ++tap) {
           for (int64_t c = c0; c < c0 + conv.in_block; ++c) {
             for (int64_t lane = 0; lane < width * conv.lanes; ++lane, ++at) {
               const int64_t o = first * conv.lanes + lane;
               if (o >= conv.out_channels) continue;
               const int64_t row = (g * conv.out_channels + o) * conv.in_channels + c;
-              packed[at] = w[row * window.k_h * window.k_w + tap];
+              packed[at] = w[row * window.taps() + tap];
             }
           }
         }
@@ -208,8 +202,9 @@ class Emitter {
       std::vector<Stmt> body = prefetch_weights(acc, tile, base, row, block);
       append(body, prefetch_pixels(tile, row, block));
       append(body, for_each_tap_row(kernel_, conv_.window, row, [&](ExprId tap_row) {
-               const ExprId first_tap = kernel_.mul(
-                   kernel_.add(kernel_.mul(block, conv_.window.k_h), tap_row), conv_.window.k_w);
+               const ExprId rows_before =
+                   kernel_.add(kernel_.mul(block, conv_.window.tap_rows()), tap_row);
+               const ExprId first_tap = kernel_.mul(rows_before, conv_.window.last.kernel);
                const auto one_tap = [&](ExprId tap, int64_t unroll) {
                  return tap_body(acc, tile,
                                  {base, block, kernel_.add(first_tap, tap), row, tap_row, tap},
@@ -219,11 +214,11 @@ class Emitter {
                // taps share in registers that the tile needs, and spill. Edge tiles leave taps out,
                // so they can't; there a loop over channels keeps the taps apart.
                if (conv_.window.is_inner(tile.sample, tile.pixels)) {
-                 return loop(kernel_, "kw", conv_.window.k_w, LoopKind::kSerial,
+                 return loop(kernel_, "kw", conv_.window.last.kernel, LoopKind::kSerial,
                              [&](ExprId tap) { return one_tap(tap, knobs_.unroll); });
                }
                std::vector<Stmt> body;
-               for (int64_t tap = 0; tap < conv_.window.k_w; ++tap) {
+               for (int64_t tap = 0; tap < conv_.window.last.kernel; ++tap) {
                  append(body, one_tap(kernel_.int_const(tap), knobs_.unroll / 2));
                }
                return body;
@@ -262,12 +257,11 @@ class Emitter {
     if (!window.flat || conv_.in_block == 1) return {};
     std::vector<Stmt> body;
     for (int64_t p = 0; p < tile.pixels; p += std::max<int64_t>(kLineWords / conv_.in_block, 1)) {
-      const ExprId next =
-          at_most(kernel_.add(tile.first, tile.pixels + p), window.out_h * window.out_w - 1);
+      const ExprId next = at_most(kernel_.add(tile.first, tile.pixels + p), window.pixels() - 1);
       const ExprId c =
           kernel_.add(kernel_.mul(group_, conv_.in_channels), kernel_.mul(block, conv_.in_block));
       const ExprId zero = kernel_.int_const(0);
-      const Index index = input_index(kernel_, window, conv_.rank, n_, c, row, next, zero, zero);
+      const Index index = input_index(kernel_, window, n_, c, row, next, zero, zero);
       body.push_back(ir::make_prefetch(
           frame_.arrays.at(conv_.x), layout_offset(kernel_, task_.type(conv_.x).shape,
                                                    task_.schedule.buffer(conv_.x).layout, index)));
@@ -320,7 +314,7 @@ class Emitter {
           !conv_.window.column_inside(tile.sample + p, tap)) {
         continue;
       }
-      const Index index = input_index(kernel_, conv_.window, conv_.rank, n_, channel, place.row,
+      const Index index = input_index(kernel_, conv_.window, n_, channel, place.row,
                                       kernel_.add(tile.first, p), place.tap_row, place.tap);
       const ExprId x = evaluator_.value(conv_.x, index);
       std::vector<Stmt>& row = by_pixel.emplace_back();
@@ -344,8 +338,7 @@ class Emitter {
           const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
           const ExprId in_group = kernel_.add(kernel_.mul(number, conv_.lanes), lane);
           const ExprId c = kernel_.add(kernel_.mul(group_, conv_.out_channels), in_group);
-          return output_index(kernel_, conv_.window, conv_.rank, n_, c, row,
-                              kernel_.add(tile.first, pixel));
+          return output_index(kernel_, conv_.window, n_, c, row, kernel_.add(tile.first, pixel));
         });
   }
 
@@ -367,8 +360,7 @@ class Emitter {
 bool matches_conv_direct(const Task& task) {
   if (!task.has_root(Op::kConv)) return false;
   const ir::Node& node = task.node(task.region.root);
-  const size_t rank = node.type.shape.size();
-  if (rank < 3 || rank > 4 || !has_tiles(node.type.dtype)) return false;
+  if (!has_tiles(node.type.dtype)) return false;
   if (node.type.elements() == 0 || task.type(node.inputs[1]).elements() == 0) return false;
   return task.has_buffer(node.inputs[0]) && weights_of(task, node.inputs[1]) != nullptr;
 }

@@ -265,11 +265,10 @@ std::vector<Stmt> Emitter::input_phase(ExprId first) {
 
 // half[row][.] = the transformed rows of the patch; rows outside the image are zeros.
 std::vector<Stmt> Emitter::patch_rows(const Place& place, ExprId block) {
-  const Window& window = conv_.window;
   const int64_t m = winograd_.outputs;
-  const ExprId top = kernel_.add(kernel_.mul(place.row, m), -window.pad_h);
+  const ExprId top = kernel_.add(kernel_.mul(place.row, m), -conv_.rows.pad);
   const ExprId above = minimum(maximum(kernel_.sub(kernel_.int_const(0), top), 0), n_);
-  const ExprId below = minimum(maximum(kernel_.sub(kernel_.int_const(window.in_h), top), 0), n_);
+  const ExprId below = minimum(maximum(kernel_.sub(kernel_.int_const(conv_.rows.in), top), 0), n_);
   const auto zeros = [&](ExprId row) {
     std::vector<Stmt> body;
     const ExprId zero = kernel_.splat(0, {DType::kFloat32, lanes_});
@@ -280,9 +279,9 @@ std::vector<Stmt> Emitter::patch_rows(const Place& place, ExprId block) {
     return body;
   };
   const std::vector<Columns> columns = columns_of([&](int64_t column) {
-    const int64_t left = column * m - window.pad_w;
+    const int64_t left = column * m - conv_.columns.pad;
     return Columns{column, column, std::clamp<int64_t>(-left, 0, n_),
-                   std::clamp<int64_t>(window.in_w - left, 0, n_)};
+                   std::clamp<int64_t>(conv_.columns.in - left, 0, n_)};
   });
   std::vector<Stmt> body;
   append(body, loop_between(kernel_, "row", kernel_.int_const(0), above, 0, n_ - 1, zeros));
@@ -299,8 +298,8 @@ std::vector<Stmt> Emitter::patch_row(const Place& place, ExprId block, ExprId ro
   std::vector<Stmt> body;
   VectorOps ops(kernel_, lanes_, body);
   const int64_t m = winograd_.outputs;
-  const ExprId h = kernel_.add(kernel_.add(kernel_.mul(place.row, m), -conv_.window.pad_h), row);
-  const ExprId left = kernel_.add(kernel_.mul(place.column, m), -conv_.window.pad_w);
+  const ExprId h = kernel_.add(kernel_.add(kernel_.mul(place.row, m), -conv_.rows.pad), row);
+  const ExprId left = kernel_.add(kernel_.mul(place.column, m), -conv_.columns.pad);
   std::vector<ExprId> line;
   for (int64_t i = 0; i < n_; ++i) {
     if (i < columns.begin || i >= columns.end) {
@@ -453,10 +452,10 @@ std::vector<Stmt> Emitter::output_columns(ExprId vector, ExprId tile) {
 std::vector<Stmt> Emitter::output_rows(const Place& place, ExprId vector) {
   const int64_t m = winograd_.outputs;
   const std::vector<Columns> columns = columns_of([&](int64_t column) {
-    return Columns{column, column, 0, std::min(m, conv_.window.out_w - column * m)};
+    return Columns{column, column, 0, std::min(m, conv_.columns.out - column * m)};
   });
   const ExprId rows =
-      minimum(kernel_.sub(kernel_.int_const(conv_.window.out_h), kernel_.mul(place.row, m)), m);
+      minimum(kernel_.sub(kernel_.int_const(conv_.rows.out), kernel_.mul(place.row, m)), m);
   return for_columns(columns, place.column, [&](const Columns& these) {
     return loop_between(kernel_, "row", kernel_.int_const(0), rows, 0, m - 1,
                         [&](ExprId row) { return output_row(place, vector, row, these); });

@@ -18,10 +18,10 @@ bool always(const Task&) {
 constexpr Strategy kStrategies[] = {
     CAMSHAFT_STRATEGY(conv_depthwise), CAMSHAFT_STRATEGY_THAT_PAYS(conv_winograd),
     CAMSHAFT_STRATEGY(conv_direct),    CAMSHAFT_STRATEGY(gemm),
-    CAMSHAFT_STRATEGY(pool),           CAMSHAFT_STRATEGY(reduce),
-    CAMSHAFT_STRATEGY(elementwise),    CAMSHAFT_STRATEGY(scatter),
-    CAMSHAFT_STRATEGY(top_k),          CAMSHAFT_STRATEGY(suppress),
-    CAMSHAFT_STRATEGY(fallback),
+    CAMSHAFT_STRATEGY(pool),           CAMSHAFT_STRATEGY(pool_rows),
+    CAMSHAFT_STRATEGY(reduce),         CAMSHAFT_STRATEGY(elementwise),
+    CAMSHAFT_STRATEGY(scatter),        CAMSHAFT_STRATEGY(top_k),
+    CAMSHAFT_STRATEGY(suppress),       CAMSHAFT_STRATEGY(fallback),
 };
 #undef CAMSHAFT_STRATEGY_THAT_PAYS
 #undef CAMSHAFT_STRATEGY

@@ -8,44 +8,87 @@ namespace camshaft::lower {
 using ir::KOp;
 using ir::LoopKind;
 
+bool WindowAxis::is_inside(int64_t at, int64_t k) const {
+  const int64_t place = at * stride + k * dilation - pad;
+  return place >= 0 && place < in;
+}
+
+bool WindowAxis::is_in_padded(int64_t at, int64_t k) const {
+  return at * stride + k * dilation < pad + in + pad_end;
+}
+
+bool WindowAxis::all_inside() const {
+  return pad == 0 && (out - 1) * stride + (kernel - 1) * dilation < in;
+}
+
+namespace {
+
+ir::Shape extents_of(const Window& window, int64_t WindowAxis::* extent) {
+  ir::Shape shape;
+  for (const WindowAxis& axis : window.outer) shape.push_back(axis.*extent);
+  return shape;
+}
+
+int64_t product_of(const Window& window, int64_t WindowAxis::* extent) {
+  int64_t product = 1;
+  for (const WindowAxis& axis : window.outer) product *= axis.*extent;
+  return product;
+}
+
+bool is_pointwise(const WindowAxis& axis) {
+  return axis.kernel == 1 && axis.stride == 1 && axis.pad == 0 && axis.in == axis.out;
+}
+
+}  // namespace
+
+int64_t Window::out_rows() const {
+  return product_of(*this, &WindowAxis::out);
+}
+
+int64_t Window::tap_rows() const {
+  return product_of(*this, &WindowAxis::kernel);
+}
+
+bool Window::is_pointwise() const {
+  return lower::is_pointwise(last) &&
+         std::all_of(outer.begin(), outer.end(),
+                     [](const WindowAxis& axis) { return lower::is_pointwise(axis); });
+}
+
 std::vector<Strip> Window::strips() const {
-  if (!flat) return {{out_w, out_h}};
-  const int64_t pixels = out_h * out_w;
+  if (!flat) return {{last.out, out_rows()}};
   std::vector<Strip> result;
-  if (pixels / strip > 0) result.push_back({strip, pixels / strip});
-  if (pixels % strip > 0) result.push_back({pixels % strip, 1});
+  if (pixels() / strip > 0) result.push_back({strip, pixels() / strip});
+  if (pixels() % strip > 0) result.push_back({pixels() % strip, 1});
   return result;
 }
 
 bool Window::is_inner(int64_t first, int64_t count) const {
   for (int64_t column = first; column < first + count; ++column) {
-    for (int64_t k = 0; k < k_w; ++k) {
+    for (int64_t k = 0; k < last.kernel; ++k) {
       if (!column_inside(column, k)) return false;
     }
   }
   return true;
 }
 
-Window make_window(const ir::Shape& input, const ir::Shape& output, const ir::Shape& kernel,
-                   const ir::Shape& strides, const ir::Shape& dilations,
-                   const ir::Shape& pads_begin) {
-  Window window;
-  const size_t w = kernel.size() - 1;
-  window.in_w = input.back();
-  window.out_w = output.back();
-  window.k_w = kernel[w];
-  window.s_w = strides[w];
-  window.d_w = dilations[w];
-  window.pad_w = pads_begin[w];
-  if (kernel.size() == 2) {
-    window.in_h = input[2];
-    window.out_h = output[2];
-    window.k_h = kernel[0];
-    window.s_h = strides[0];
-    window.d_h = dilations[0];
-    window.pad_h = pads_begin[0];
+Window window_of(const Task& task) {
+  const ir::Node& node = task.node(task.region.root);
+  const ir::Shape& x = task.type(node.inputs[0]).shape;
+  const auto make = [&](const auto& attrs, const int64_t* kernel) {
+    Window window;
+    for (size_t s = 0; s + 2 < x.size(); ++s) {
+      window.outer.push_back({x[s + 2], node.type.shape[s + 2], kernel[s], attrs.strides[s],
+                              attrs.dilations[s], attrs.pads_begin[s], attrs.pads_end[s]});
+    }
+    window.last = window.outer.back();
+    window.outer.pop_back();
+    return window;
+  };
+  if (node.op == ir::Op::kConv) {
+    return make(node.as<ir::ConvAttrs>(), task.type(node.inputs[1]).shape.data() + 2);
   }
-  return window;
+  return make(node.as<ir::PoolAttrs>(), node.as<ir::PoolAttrs>().kernel.data());
 }
 
 namespace {
@@ -82,7 +125,7 @@ std::vector<Stmt> tiles_of_row(Kernel& kernel, const Window& window, ExprId base
 std::vector<Stmt> for_each_tile(Kernel& kernel, const Window& window, ExprId row, int64_t pixels,
                                 const std::function<std::vector<Stmt>(const Tile&)>& body) {
   if (!window.flat) {
-    return tiles_of_row(kernel, window, kernel.int_const(0), window.out_w, pixels, body);
+    return tiles_of_row(kernel, window, kernel.int_const(0), window.last.out, pixels, body);
   }
   const ExprId base = kernel.mul(row, window.strip);
   const std::vector<Strip> strips = window.strips();
@@ -96,49 +139,106 @@ std::vector<Stmt> for_each_tile(Kernel& kernel, const Window& window, ExprId row
                       tiles_of_row(kernel, window, base, strips[1].rows, pixels, body))};
 }
 
-ExprId first_tap_row(Kernel& kernel, const Window& window, ExprId row) {
-  // ceil((pad - row * stride) / dilation), at least 0
-  const ExprId above =
-      kernel.sub(kernel.int_const(window.pad_h + window.d_h - 1), kernel.mul(row, window.s_h));
-  return kernel.div(kernel.binary(KOp::kMax, above, kernel.int_const(0)), window.d_h);
+namespace {
+
+// The taps of output `at` that are inside the input: [first_tap, end_tap).
+ExprId first_tap(Kernel& kernel, const WindowAxis& axis, ExprId at) {
+  // ceil((pad - at * stride) / dilation), at least 0
+  const ExprId before =
+      kernel.sub(kernel.int_const(axis.pad + axis.dilation - 1), kernel.mul(at, axis.stride));
+  return kernel.div(kernel.binary(KOp::kMax, before, kernel.int_const(0)), axis.dilation);
 }
 
-ExprId end_tap_row(Kernel& kernel, const Window& window, ExprId row) {
-  // floor((in_h - 1 + pad - row * stride) / dilation) + 1, at most k_h
-  const ExprId below = kernel.sub(kernel.int_const(window.in_h - 1 + window.pad_h + window.d_h),
-                                  kernel.mul(row, window.s_h));
-  const ExprId taps = kernel.div(kernel.binary(KOp::kMax, below, kernel.int_const(0)), window.d_h);
-  return kernel.binary(KOp::kMin, taps, kernel.int_const(window.k_h));
+ExprId end_tap(Kernel& kernel, const WindowAxis& axis, ExprId at) {
+  // floor((in - 1 + pad - at * stride) / dilation) + 1, at most the kernel
+  const ExprId behind = kernel.sub(kernel.int_const(axis.in - 1 + axis.pad + axis.dilation),
+                                   kernel.mul(at, axis.stride));
+  const ExprId taps =
+      kernel.div(kernel.binary(KOp::kMax, behind, kernel.int_const(0)), axis.dilation);
+  return kernel.binary(KOp::kMin, taps, kernel.int_const(axis.kernel));
 }
+
+}  // namespace
 
 std::vector<Stmt> for_each_tap_row(Kernel& kernel, const Window& window, ExprId row,
                                    const Body& body) {
-  const bool all_inside =
-      window.flat ||
-      (window.pad_h == 0 &&
-       (window.out_h - 1) * window.s_h + (window.k_h - 1) * window.d_h < window.in_h);
-  if (all_inside) return loop(kernel, "kh", window.k_h, LoopKind::kSerial, body);
-  return loop_between(kernel, "kh", first_tap_row(kernel, window, row),
-                      end_tap_row(kernel, window, row), 0, window.k_h - 1, body);
+  if (window.flat) return body(kernel.int_const(0));
+  const Index at = delinearize(kernel, extents_of(window, &WindowAxis::out), row);
+  const std::function<std::vector<Stmt>(size_t, ExprId)> nest = [&](size_t s, ExprId before) {
+    if (s == window.outer.size()) return body(before);
+    const WindowAxis& axis = window.outer[s];
+    const Body inside = [&](ExprId tap) {
+      return nest(s + 1, kernel.add(kernel.mul(before, axis.kernel), tap));
+    };
+    if (axis.all_inside()) return loop(kernel, "kh", axis.kernel, LoopKind::kSerial, inside);
+    return loop_between(kernel, "kh", first_tap(kernel, axis, at[s]), end_tap(kernel, axis, at[s]),
+                        0, axis.kernel - 1, inside);
+  };
+  return nest(0, kernel.int_const(0));
 }
 
-Index output_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c,
-                   ExprId row, ExprId column) {
-  if (rank == 3) return {n, c, column};
-  if (!window.flat) return {n, c, row, column};
-  return {n, c, kernel.div(column, window.out_w), kernel.mod(column, window.out_w)};
+ExprId counted_tap_rows(Kernel& kernel, const Window& window, ExprId row, bool padding) {
+  const Index at = delinearize(kernel, extents_of(window, &WindowAxis::out), row);
+  ExprId rows = kernel.int_const(1);
+  for (size_t s = 0; s < window.outer.size(); ++s) {
+    WindowAxis axis = window.outer[s];
+    if (padding) {
+      axis.in += axis.pad + axis.pad_end;
+      axis.pad = 0;
+    }
+    const ExprId taps = kernel.sub(end_tap(kernel, axis, at[s]), first_tap(kernel, axis, at[s]));
+    rows = kernel.mul(rows, kernel.binary(KOp::kMax, taps, kernel.int_const(1)));
+  }
+  return rows;
 }
 
-Index input_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c, ExprId row,
+int64_t counted_tap_columns(const Window& window, int64_t column, bool padding) {
+  int64_t count = 0;
+  for (int64_t k = 0; k < window.last.kernel; ++k) {
+    const bool counts =
+        padding ? window.last.is_in_padded(column, k) : window.last.is_inside(column, k);
+    count += counts ? 1 : 0;
+  }
+  return std::max<int64_t>(count, 1);
+}
+
+Index output_index(Kernel& kernel, const Window& window, ExprId n, ExprId c, ExprId row,
+                   ExprId column) {
+  Index index = {n, c};
+  ir::Shape extents = extents_of(window, &WindowAxis::out);
+  if (window.flat) {
+    extents.push_back(window.last.out);
+    const Index at = delinearize(kernel, extents, column);
+    index.insert(index.end(), at.begin(), at.end());
+  } else {
+    const Index at = delinearize(kernel, extents, row);
+    index.insert(index.end(), at.begin(), at.end());
+    index.push_back(column);
+  }
+  return index;
+}
+
+Index input_index(Kernel& kernel, const Window& window, ExprId n, ExprId c, ExprId row,
                   ExprId column, ExprId tap_row, ExprId tap_column) {
-  if (window.flat) return output_index(kernel, window, rank, n, c, row, column);
-  const ExprId at_w =
-      kernel.add(kernel.add(kernel.mul(column, window.s_w), kernel.mul(tap_column, window.d_w)),
-                 -window.pad_w);
-  if (rank == 3) return {n, c, at_w};
-  const ExprId at_h = kernel.add(
-      kernel.add(kernel.mul(row, window.s_h), kernel.mul(tap_row, window.d_h)), -window.pad_h);
-  return {n, c, at_h, at_w};
+  if (window.flat) return output_index(kernel, window, n, c, row, column);
+  const ExprId at = kernel.add(kernel.mul(column, window.last.stride),
+                               kernel.mul(tap_column, window.last.dilation));
+  return input_row_index(kernel, window, n, c, row, tap_row, kernel.add(at, -window.last.pad));
+}
+
+Index input_row_index(Kernel& kernel, const Window& window, ExprId n, ExprId c, ExprId row,
+                      ExprId tap_row, ExprId in_column) {
+  const Index at = delinearize(kernel, extents_of(window, &WindowAxis::out), row);
+  const Index tap = delinearize(kernel, extents_of(window, &WindowAxis::kernel), tap_row);
+  Index index = {n, c};
+  for (size_t s = 0; s < window.outer.size(); ++s) {
+    const WindowAxis& axis = window.outer[s];
+    const ExprId place =
+        kernel.add(kernel.mul(at[s], axis.stride), kernel.mul(tap[s], axis.dilation));
+    index.push_back(kernel.add(place, -axis.pad));
+  }
+  index.push_back(in_column);
+  return index;
 }
 
 }  // namespace camshaft::lower

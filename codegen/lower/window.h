@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Windows: what convolutions and pools share. An output row is cut into tiles of neighbouring
-// pixels. Which taps of a tile fall into the padding left and right is known at compile time, so
-// edge tiles leave them out and no tile tests a bound; the taps above and below are a range of the
-// row loop.
+// Windows: what convolutions and pools share, over one spatial axis or more. A row is a position on
+// all of them but the last; it is cut into tiles of neighbouring pixels. Which taps of a tile fall
+// into the padding left and right is known at compile time, so edge tiles leave them out and no
+// tile tests a bound; the taps that fall into the padding of the other axes are left out by the
+// ranges of loops.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +15,47 @@
 
 namespace camshaft::lower {
 
-// A 2-D window; 1-D ones have height 1.
+// The window on one spatial axis.
+struct WindowAxis {
+  int64_t in = 1;
+  int64_t out = 1;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  int64_t pad = 0;      // before
+  int64_t pad_end = 0;  // after
+
+  // Is tap `k` of output `at` inside the input? In the padded input?
+  bool is_inside(int64_t at, int64_t k) const;
+  bool is_in_padded(int64_t at, int64_t k) const;
+  // Are all taps of all outputs inside the input?
+  bool all_inside() const;
+};
+
 struct Window {
-  int64_t in_h = 1, in_w = 1;
-  int64_t out_h = 1, out_w = 1;
-  int64_t k_h = 1, k_w = 1;
-  int64_t s_h = 1, s_w = 1;
-  int64_t d_h = 1, d_w = 1;
-  int64_t pad_h = 0, pad_w = 0;  // before
-  bool flat = false;             // pointwise: all pixels are one row, cut into strips of `strip`
+  std::vector<WindowAxis> outer;  // spatial axes but the last
+  WindowAxis last;                // the axis along which rows run
+  bool flat = false;              // pointwise: all pixels are one row, cut into strips of `strip`
   int64_t strip = 0;
 
-  bool is_pointwise() const {
-    return k_h == 1 && k_w == 1 && s_h == 1 && s_w == 1 && pad_h == 0 && pad_w == 0 &&
-           in_h == out_h && in_w == out_w;
-  }
-  int64_t rows() const { return flat ? (out_h * out_w + strip - 1) / strip : out_h; }
-  // Width of row `r` and how often it occurs.
+  size_t rank() const { return outer.size() + 3; }  // of input and output
+  bool is_pointwise() const;
+  int64_t out_rows() const;
+  int64_t pixels() const { return out_rows() * last.out; }  // of the output
+  int64_t tap_rows() const;
+  int64_t taps() const { return tap_rows() * last.kernel; }
+
+  // Rows that are cut into tiles, their widths and how often each occurs.
+  int64_t rows() const { return flat ? (pixels() + strip - 1) / strip : out_rows(); }
   std::vector<Strip> strips() const;
   // Are all taps of output columns [first, first + count) inside the input?
   bool is_inner(int64_t first, int64_t count) const;
   // Is tap `k` of output column `column` inside the input?
-  bool column_inside(int64_t column, int64_t k) const {
-    const int64_t at = column * s_w - pad_w + k * d_w;
-    return flat || (at >= 0 && at < in_w);
-  }
+  bool column_inside(int64_t column, int64_t k) const { return flat || last.is_inside(column, k); }
 };
 
-// The window of a Conv or Pool node of rank 3 or 4.
-Window make_window(const ir::Shape& input, const ir::Shape& output, const ir::Shape& kernel,
-                   const ir::Shape& strides, const ir::Shape& dilations,
-                   const ir::Shape& pads_begin);
+// The window of the region's root, a Conv or a Pool.
+Window window_of(const Task& task);
 
 // One tile: output columns [first, first + pixels), or of a flat row pixels [first, ...).
 struct Tile {
@@ -59,17 +70,24 @@ struct Tile {
 std::vector<Stmt> for_each_tile(Kernel& kernel, const Window& window, ExprId row, int64_t pixels,
                                 const std::function<std::vector<Stmt>(const Tile&)>& body);
 
-// A loop over the taps k_h of output row `row` that are inside the input.
+// Loops over the rows of taps, numbered from 0 to tap_rows(), of output row `row` that are inside
+// the input.
 std::vector<Stmt> for_each_tap_row(Kernel& kernel, const Window& window, ExprId row,
                                    const Body& body);
-// The bounds of that loop.
-ExprId first_tap_row(Kernel& kernel, const Window& window, ExprId row);
-ExprId end_tap_row(Kernel& kernel, const Window& window, ExprId row);
 
-// Indices [n, c, (h,) w] of an output pixel and of an input tap. `rank` is 3 or 4.
-Index output_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c,
-                   ExprId row, ExprId column);
-Index input_index(Kernel& kernel, const Window& window, size_t rank, ExprId n, ExprId c, ExprId row,
+// How many taps of an average count, at least 1: those inside the input, or with `padding` those
+// inside the padded input (not beyond it, where ceil_mode may reach). The divisor is the product of
+// the rows of taps of an output row and the columns of taps of an output column.
+ExprId counted_tap_rows(Kernel& kernel, const Window& window, ExprId row, bool padding);
+int64_t counted_tap_columns(const Window& window, int64_t column, bool padding);
+
+// Indices [n, c, spatial...] of an output pixel and of an input tap.
+Index output_index(Kernel& kernel, const Window& window, ExprId n, ExprId c, ExprId row,
+                   ExprId column);
+Index input_index(Kernel& kernel, const Window& window, ExprId n, ExprId c, ExprId row,
                   ExprId column, ExprId tap_row, ExprId tap_column);
+// The same on the outer axes alone, for any column of the input.
+Index input_row_index(Kernel& kernel, const Window& window, ExprId n, ExprId c, ExprId row,
+                      ExprId tap_row, ExprId in_column);
 
 }  // namespace camshaft::lower

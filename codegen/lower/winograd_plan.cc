@@ -48,7 +48,7 @@ double transform_cycles(const CpuTarget& target, int64_t outputs, double* output
 }
 
 double direct_cycles(const Task& task, const WinogradConv& conv) {
-  const std::vector<Strip> strips = {{conv.window.out_w, conv.window.out_h * conv.batch}};
+  const std::vector<Strip> strips = {{conv.columns.out, conv.rows.out * conv.batch}};
   const Knobs best = rank_tiles(task.target, strips, conv.out_vectors(), conv.lanes).front();
   const double steps = static_cast<double>(conv.in_channels * 9);
   return steps * reduction_step_cycles(task.target, strips, conv.out_vectors(), best) * 1.1 /
@@ -84,8 +84,9 @@ std::optional<WinogradConv> find_winograd_conv(const Task& task) {
       !task.has_buffer(conv.x)) {
     return std::nullopt;
   }
-  conv.window =
-      make_window(x, node.type.shape, {3, 3}, attrs.strides, attrs.dilations, attrs.pads_begin);
+  const Window window = window_of(task);
+  conv.rows = window.outer[0];
+  conv.columns = window.last;
   conv.batch = x[0];
   conv.in_channels = w[1];
   conv.out_channels = w[0];

@@ -16,15 +16,15 @@ namespace camshaft::lower {
 // A 3x3 convolution that conv_winograd can do.
 struct WinogradConv {
   NodeId node = ir::kNoNode, x = ir::kNoNode, w = ir::kNoNode;
-  Window window;
+  WindowAxis rows, columns;
   int64_t batch = 1;
   int64_t in_channels = 0, out_channels = 0;
   int32_t lanes = 8;  // channels that lie together in the input
 
   int64_t in_blocks() const { return in_channels / lanes; }
   int64_t out_vectors() const { return out_channels / lanes; }
-  int64_t tile_rows(int64_t outputs) const { return (window.out_h + outputs - 1) / outputs; }
-  int64_t tile_columns(int64_t outputs) const { return (window.out_w + outputs - 1) / outputs; }
+  int64_t tile_rows(int64_t outputs) const { return (rows.out + outputs - 1) / outputs; }
+  int64_t tile_columns(int64_t outputs) const { return (columns.out + outputs - 1) / outputs; }
   int64_t tiles(int64_t outputs) const {
     return batch * tile_rows(outputs) * tile_columns(outputs);
   }

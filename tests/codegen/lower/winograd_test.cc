@@ -162,8 +162,8 @@ TEST_CASE("Winograd convolutions match the oracle: sizes, pads, tiles, blocks, t
     for (const int32_t outputs : {2, 4, 6}) {
       WinogradConv sizes;
       sizes.batch = c.batch;
-      sizes.window.out_h = c.height + c.pad_top + c.pad_bottom - 2;
-      sizes.window.out_w = c.width + c.pad_left + c.pad_right - 2;
+      sizes.rows.out = c.height + c.pad_top + c.pad_bottom - 2;
+      sizes.columns.out = c.width + c.pad_left + c.pad_right - 2;
       for (const int64_t block : {int64_t{3}, sizes.tiles(outputs)}) {
         for (const int threads : {1, 2, 4}) {
           CAPTURE(outputs, block, threads);
@@ -213,7 +213,7 @@ TEST_CASE("Winograd is chosen where it pays and its error is bounded") {
 
 TEST_CASE("work is cut among threads: blocks first, then output channels") {
   WinogradConv conv;
-  conv.window.out_h = conv.window.out_w = 16;
+  conv.rows.out = conv.columns.out = 16;
   conv.in_channels = conv.out_channels = 64;
   const auto cut = [&](int block, int threads) {
     Knobs knobs;
