@@ -21,10 +21,16 @@ sys.path[:0] = [os.path.join(TESTS, "fuzz"), os.path.join(TESTS, "support")]
 
 import graph_maker  # noqa: E402
 import graph_ops  # noqa: E402
+import graph_ops_control  # noqa: E402
 import graph_ops_nn  # noqa: E402
+import graph_ops_quantized  # noqa: E402
+import graph_ops_rows  # noqa: E402
+import graph_ops_vision  # noqa: E402
 from graph_compare import Runner  # noqa: E402
 
-OPERATORS = {**graph_ops.OPERATORS, **graph_ops_nn.OPERATORS}
+OPERATORS = {name: make for family in (
+    graph_ops, graph_ops_nn, graph_ops_vision, graph_ops_rows, graph_ops_control,
+    graph_ops_quantized) for name, make in family.OPERATORS.items()}
 MOST_STEPS = 8
 CHUNK = 240  # graphs between two lines of progress
 
@@ -33,7 +39,7 @@ def random_recipe(seed):
     """The recipe that a seed stands for, as long as no operator is added."""
     rng = np.random.default_rng(seed)
     names = list(OPERATORS)
-    weights = np.array([4.0 if n in graph_ops_nn.OPERATORS else 1.0 for n in names])
+    weights = np.array([1.0 if n in graph_ops.OPERATORS else 3.0 for n in names])
     count = int(rng.integers(1, MOST_STEPS + 1))
     return seed, tuple(str(n) for n in rng.choice(names, count, p=weights / weights.sum()))
 

@@ -10,7 +10,7 @@ import graph_maker
 import numpy as np
 
 RECIPES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "graph_recipes.txt")
-FRESH = 240  # few: `scons fuzz` runs many
+FRESH = 120  # few: `scons fuzz` runs many
 
 
 class GraphFuzz(unittest.TestCase):
@@ -38,6 +38,12 @@ class GraphFuzz(unittest.TestCase):
         self.assertEqual([n.op_type for n in whole.nodes], ["Conv", "LogSoftmax", "Clip"])
         self.assertEqual([n.op_type for n in part.nodes], ["Conv", "Clip"])
         self.assertEqual(str(whole.nodes[0].attribute), str(part.nodes[0].attribute))
+
+    def test_every_operator_makes_graphs(self):
+        """And nothing else but what a step does not fit: an error in a generator is no lack."""
+        for name in graph_fuzz.OPERATORS:
+            fit = sum(bool(graph_fuzz.make((seed, (name,))).nodes) for seed in range(60))
+            self.assertGreater(fit, 0, name)
 
     def test_differences_are_seen(self):
         right = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)

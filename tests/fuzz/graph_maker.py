@@ -25,7 +25,7 @@ BOOL = np.dtype(bool)
 # How often each kind of dtype begins a graph.
 FIRST_DTYPES = (FLOATS[0],) * 12 + FLOATS[1:] + (np.dtype("int32"), np.dtype("int64")) + (
     SIGNED[:2] + UNSIGNED) + (BOOL,)
-OPSET = 22
+OPSET = 23
 MAX_ELEMENTS = 30000
 MAX_MAGNITUDE = 1e4
 EXTENTS = (1, 1, 2, 2, 3, 3, 4, 5, 5, 7, 8, 8, 9, 13, 16, 17, 31)
@@ -180,10 +180,56 @@ class Maker:
         if len(values) != outputs or magnitude > MAX_MAGNITUDE or any(
                 np.prod(v.shape) > MAX_ELEMENTS for v in values):
             raise Unfit
+        return self._add(node, values)
+
+    def node_of(self, op_type, inputs, types, exact=False, magnitude=3.0, **attributes):
+        """Adds a node whose outputs' types are given: (dtype, shape) each, with None for a shape that
+        depends on data. Such a value must be read by other nodes: it never becomes an output."""
+        names = ["" if value is None else value.name for value in inputs]
+        values = [Value(self.name("v"), dtype, shape, exact, magnitude) for dtype, shape in types]
+        if magnitude > MAX_MAGNITUDE or any(
+                v.shape is not None and np.prod(v.shape) > MAX_ELEMENTS for v in values):
+            raise Unfit
+        return self._add(helper.make_node(op_type, names, [v.name for v in values], **attributes),
+                         values)
+
+    def _add(self, node, values):
         self.graph.nodes.append(node)
-        self.graph.used.update(n for n in names if n)
-        self.graph.values += values
-        return values[0] if outputs == 1 else values
+        self.graph.used.update(names_read(node))
+        self.graph.values += [v for v in values if v.shape is not None]
+        return values[0] if len(values) == 1 else values
+
+    def subgraph(self, arguments, body):
+        """A GraphProto: `body` is called with a value for each (dtype, shape) and returns those that
+        the graph gives out. Its nodes read values of the outer graph by their names; constants and
+        inputs that it makes belong to the outer graph."""
+        outer = self.graph
+        formal = [Value(self.name("a"), dtype, shape) for dtype, shape in arguments]
+        self.graph = Graph(outer.prefix, [], outer.constants, outer.inputs, list(formal))
+        try:
+            results = body(*formal)
+            nodes = self.graph.nodes
+        finally:
+            self.graph = outer
+        return helper.make_graph(nodes, self.name("g"), [info_of(v) for v in formal],
+                                 [info_of(v) for v in results])
+
+
+def info_of(value):
+    """What a graph declares of an input or output."""
+    return helper.make_tensor_value_info(
+        value.name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+
+
+def names_read(node):
+    """The names that a node reads, those that its subgraphs take from outside included."""
+    names = {name for name in node.input if name}
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            inner = attribute.g
+            own = {i.name for i in inner.input}.union(*(n.output for n in inner.node))
+            names |= set().union(*map(names_read, inner.node), (o.name for o in inner.output)) - own
+    return names
 
 
 def magnitude_of(array):
@@ -261,9 +307,9 @@ def only_for(graph, value):
     for node in reversed(graph.nodes):
         if wanted.intersection(node.output):
             nodes.insert(0, node)
-            wanted.update(node.input)
+            wanted.update(names_read(node))
     inputs = {n: a for n, a in graph.inputs.items() if n in wanted}
-    used = {n for node in nodes for n in node.input}
+    used = set().union(*map(names_read, nodes))
     made = {n for node in nodes for n in node.output}
     return Graph(graph.prefix, nodes, graph.constants, inputs,
                  [v for v in graph.values if v.name in made], used)
@@ -271,14 +317,11 @@ def only_for(graph, value):
 
 def to_model(graphs):
     """One model that computes several graphs side by side, whose names must differ."""
-    def info(name, dtype, shape):
-        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), shape)
-
     nodes = [node for graph in graphs for node in graph.nodes]
-    read = {name for node in nodes for name in node.input}
+    read = set().union(*map(names_read, nodes))
     proto = helper.make_graph(
         nodes, "fuzz",
-        [info(n, a.dtype, a.shape) for g in graphs for n, a in g.inputs.items()],
-        [info(v.name, v.dtype, v.shape) for g in graphs for v in g.outputs()],
+        [info_of(Value(n, a.dtype, a.shape)) for g in graphs for n, a in g.inputs.items()],
+        [info_of(v) for g in graphs for v in g.outputs()],
         [t for g in graphs for n, t in g.constants.items() if n in read])
     return helper.make_model(proto, ir_version=10, opset_imports=[helper.make_opsetid("", OPSET)])
