@@ -110,6 +110,38 @@ def add(b, x, y):
     return Value(b.node("Add", [x.name, y.name]), x.mean + y.mean, x.var + y.var)
 
 
+def split_channels(b, x):
+    """The first and the second half of the channels."""
+    half = x.channels // 2
+    if b.opset < 13:
+        names = b.nodes("Split", [x.name], 2, axis=1, split=[half, half])
+    else:
+        sizes = b.shared("halves_of_%d" % x.channels, [half, half], np.int64)
+        names = b.nodes("Split", [x.name, sizes], 2, axis=1)
+    return [Value(name, x.mean[part], x.var[part])
+            for name, part in zip(names, (slice(half), slice(half, None)))]
+
+
+def concat(b, x, y):
+    """The channels of both, one after the other."""
+    return Value(b.node("Concat", [x.name, y.name], axis=1), np.concatenate([x.mean, y.mean]),
+                 np.concatenate([x.var, y.var]))
+
+
+def shuffle_channels(b, x, size):
+    """Interleaves the halves of the channels of a batch of squares of `size` pixels."""
+    def shape(*channels):
+        return b.shared("x".join(map(str, channels + (size, size))), [0, *channels, size, size],
+                        np.int64)
+
+    half = x.channels // 2
+    halves = b.node("Reshape", [x.name, shape(2, half)])
+    turned = b.node("Transpose", [halves], perm=[0, 2, 1, 3, 4])
+    name = b.node("Reshape", [turned, shape(x.channels)])
+    order = np.arange(x.channels).reshape(2, half).T.ravel()
+    return Value(name, x.mean[order], x.var[order])
+
+
 def squeeze_excite(b, x, squeezed, act, gate, reduce_op):
     """Scales each channel by a gate computed from the means of all."""
     if reduce_op == "ReduceMean":
@@ -140,6 +172,11 @@ def pooled_features(b, x):
     """GlobalAveragePool and Flatten at the end of a trunk."""
     flat = b.node("Flatten", [b.node("GlobalAveragePool", [x.name])], axis=1)
     return Value(flat, x.mean, x.var / 16.0)
+
+
+def mean_features(b, x):
+    """pooled_features as ReduceMean."""
+    return Value(b.node("ReduceMean", [x.name], axes=[2, 3], keepdims=0), x.mean, x.var / 16.0)
 
 
 def linear(b, x, outputs, deviation=None):

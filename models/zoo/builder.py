@@ -89,14 +89,18 @@ class Builder:
 
     def node(self, op, inputs, name=None, **attributes):
         """Appends a node with one output; returns the name of the output."""
+        return self.nodes(op, inputs, 1, name, **attributes)[0]
+
+    def nodes(self, op, inputs, count, name=None, **attributes):
+        """Appends a node with `count` outputs; returns their names."""
         path = self.path(name or op)
-        label, count = path, 1
+        label, number = path, 1
         while label in self._names:
-            label, count = "%s_%d" % (path, count), count + 1
+            label, number = "%s_%d" % (path, number), number + 1
         self._names.add(label)
-        output = "/%s_output_0" % label
-        self._nodes.append(helper.make_node(op, inputs, [output], name="/" + label, **attributes))
-        return output
+        outputs = ["/%s_output_%d" % (label, i) for i in range(count)]
+        self._nodes.append(helper.make_node(op, inputs, outputs, name="/" + label, **attributes))
+        return outputs
 
     def input(self, name, shape):
         """A float32 graph input of zero mean and unit variance; text in `shape` is a free size."""

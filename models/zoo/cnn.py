@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Image classifiers, 1x3x224x224 to 1x1000, layer by layer as their authors published them."""
 
+import math
+
 import blocks
 from builder import Builder
 
 
-def _image(b, batch):
-    return b.input("input", [batch, 3, 224, 224])
+def _image(b, batch, channels=3, height=224, width=224):
+    return b.input("input", [batch, channels, height, width])
 
 
 def _finish(b, logits, batch):
@@ -129,29 +131,78 @@ def mobilenet_v3(name, opset, seed, batch=1):
         return _finish(b, blocks.linear(b, x, 1000), batch)
 
 
-# --- EfficientNet-B0 (Tan and Le 2019) -----------------------------------------------------------
+# --- EfficientNet (Tan and Le 2019) --------------------------------------------------------------
 
-EFFICIENTNET_B0 = (  # expansion, kernel, stride of the first, channels, blocks
+EFFICIENTNET = (  # expansion, kernel, stride of the first, channels, blocks
     (1, 3, 1, 16, 1), (6, 3, 2, 24, 2), (6, 5, 2, 40, 2), (6, 3, 2, 80, 3), (6, 5, 1, 112, 3),
     (6, 5, 2, 192, 4), (6, 3, 1, 320, 1))
 
 
-def efficientnet_b0(name, opset, seed, batch=1):
-    """EfficientNet-B0; its SiLU is written as Sigmoid and Mul."""
+def efficientnet(width, depth, name, opset, seed, batch=1, image=(3, 224, 224)):
+    """EfficientNet with B0's channels times `width` and blocks times `depth`; its SiLU is written
+    as Sigmoid and Mul. `image`: channels, height and width of the input."""
     b = Builder(name, opset, seed)
     with b.scope("features"):
-        x = blocks.conv_norm(b, _image(b, batch), 32, 3, 2, act="silu", names=("0.0", "0.1"))
+        x = blocks.conv_norm(b, _image(b, batch, *image), _divisible_by_8(32 * width), 3, 2,
+                             act="silu", names=("0.0", "0.1"))
         for stage, (expansion, kernel, first_stride, channels, count) in enumerate(
-                EFFICIENTNET_B0, 1):
-            for i in range(count):
+                EFFICIENTNET, 1):
+            for i in range(math.ceil(count * depth)):
                 settings = {"squeezed": x.channels // 4, "act": "silu", "gate": "sigmoid",
                             "reduce_op": "ReduceMean"}
                 with b.scope(str(stage)), b.scope(str(i)):
-                    x = _inverted_residual(b, x, expansion * x.channels, channels, kernel,
+                    x = _inverted_residual(b, x, expansion * x.channels,
+                                           _divisible_by_8(channels * width), kernel,
                                            first_stride if i == 0 else 1, "silu", excite=settings)
-        x = blocks.conv_norm(b, x, 1280, 1, act="silu", names=("8.0", "8.1"))
+        x = blocks.conv_norm(b, x, 4 * x.channels, 1, act="silu", names=("8.0", "8.1"))
     features = blocks.pooled_features(b, x)
     # The published initialisation, whose logits are about 0.3: at this depth two correct float32
     # engines differ by 3e-6 of unit logits, which a tolerance of 1e-5 on logits near 0 would notice.
     with b.scope("classifier.1"):
         return _finish(b, blocks.linear(b, features, 1000, deviation=(3 * 1000)**-0.5), batch)
+
+
+# --- ShuffleNetV2 (Ma et al. 2018) ---------------------------------------------------------------
+
+SHUFFLENET_V2 = ((116, 4), (232, 8), (464, 4))  # channels, blocks of a stage
+SHUFFLENET_IMAGE = 224
+
+
+def _shuffle_branch(b, x, outputs, stride):
+    """1x1, depthwise 3x3, 1x1: the branch that every block has."""
+    y = blocks.conv_norm(b, x, outputs, 1, act="relu", names=("0", "1"))
+    y = blocks.conv_norm(b, y, outputs, 3, stride, groups=outputs, names=("3", "4"))
+    return blocks.conv_norm(b, y, outputs, 1, act="relu", names=("5", "6"))
+
+
+def _shuffle_block(b, x, channels, stride, size):
+    """One half of the channels goes through the branch (all, where the block halves the size), then
+    the halves are interleaved. `size`: of the result."""
+    if stride == 1:
+        left, right = blocks.split_channels(b, x)
+    else:
+        with b.scope("branch1"):
+            left = blocks.conv_norm(b, x, x.channels, 3, stride, groups=x.channels,
+                                    names=("0", "1"))
+            left = blocks.conv_norm(b, left, channels // 2, 1, act="relu", names=("2", "3"))
+        right = x
+    with b.scope("branch2"):
+        right = _shuffle_branch(b, right, channels // 2, stride)
+    return blocks.shuffle_channels(b, blocks.concat(b, left, right), size)
+
+
+def shufflenet_v2(name, opset, seed, batch=1):
+    """ShuffleNetV2 of width 1.0."""
+    b = Builder(name, opset, seed)
+    stem = blocks.conv_norm(b, _image(b, batch), 24, 3, 2, names=("conv1.0", "conv1.1"))
+    x = blocks.max_pool_relu_input(b, blocks.activation(b, "relu", stem), stem)
+    size = SHUFFLENET_IMAGE // 4
+    for stage, (channels, count) in enumerate(SHUFFLENET_V2, 2):
+        size //= 2
+        for i in range(count):
+            with b.scope("stage%d.%d" % (stage, i)):
+                x = _shuffle_block(b, x, channels, 2 if i == 0 else 1, size)
+    features = blocks.mean_features(
+        b, blocks.conv_norm(b, x, 1024, 1, act="relu", names=("conv5.0", "conv5.1")))
+    with b.scope("fc"):
+        return _finish(b, blocks.linear(b, features, 1000), batch)

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from transformer import transformer
+from vit import vit_tiny
 
 DEFAULT_OPSET = 17
 
@@ -20,7 +21,11 @@ NETWORKS = {
     "resnet50": functools.partial(cnn.resnet, 50),
     "mobilenet_v2": cnn.mobilenet_v2,
     "mobilenet_v3": cnn.mobilenet_v3,
-    "efficientnet_b0": cnn.efficientnet_b0,
+    "efficientnet_b0": functools.partial(cnn.efficientnet, 1.0, 1.0),
+    "efficientnet_b2": functools.partial(cnn.efficientnet, 1.1, 1.2),
+    "efficientnet_b2_road": functools.partial(cnn.efficientnet, 1.1, 1.2, image=(12, 128, 256)),
+    "shufflenet_v2": cnn.shufflenet_v2,
+    "vit_tiny": vit_tiny,
     "transformer": transformer,
 }
 

@@ -14,7 +14,13 @@ import numpy as np
 from e2e import BUILD, ROOT, camshaft
 
 ZOO = ("resnet18", "resnet18_opset9", "resnet50", "mobilenet_v2", "mobilenet_v3",
-       "efficientnet_b0", "transformer", "transformer_opset9")
+       "efficientnet_b0", "efficientnet_b2", "efficientnet_b2_road", "shufflenet_v2", "vit_tiny",
+       "transformer", "transformer_opset9")
+# Where `compare` is not held to its defaults. With random weights EfficientNet-B2 magnifies rounding
+# errors: onnxruntime and Camshaft are both 1e-6 to 5e-6 (RMS) away from the double-precision oracle,
+# and then a logit near 0 falls outside an absolute tolerance of 1e-5.
+TOLERANCES = dict.fromkeys(("efficientnet_b2", "efficientnet_b2_road"),
+                           ("--rtol", "1e-3", "--atol", "1e-4"))
 OTHERS = {
     "roadnet": os.path.join(ROOT, "models", "roadnet", "roadnet.onnx"),
     # A real network of another project, which stands beside the checkout and is not part of it.
@@ -64,7 +70,7 @@ class Zoo(unittest.TestCase):
         self.done("compile", model, "--target", "llvm,cpu", "-o", plan)
         for target in ("llvm", "cpu"):
             report = self.done("compare", plan, "--ref", model, "--target", target, "--trials", "2",
-                               "--json")
+                               "--json", *TOLERANCES.get(name, ()))
             self.assertTrue(json.loads(report)["within"], report)
         one = self.outputs(plan, "llvm", "--target", "llvm")
         same = self.outputs(plan, "again", "--target", "llvm")
