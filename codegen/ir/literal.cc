@@ -282,25 +282,4 @@ bool equal_literals(const Literal& a, const Literal& b) {
   return a.type == b.type && a.bytes == b.bytes;
 }
 
-Literal leading_part(const Literal& literal, const Shape& shape) {
-  const Shape& from = literal.type.shape;
-  CAMSHAFT_CHECK(shape.size() == from.size());
-  Literal part = zero_literal({literal.type.dtype, shape});
-  const auto element = static_cast<size_t>(base::dtype_size_bytes(literal.type.dtype));
-  for (int64_t i = 0; i < part.type.elements(); ++i) {
-    int64_t rest = i;
-    int64_t offset = 0;
-    int64_t stride = 1;
-    for (size_t axis = shape.size(); axis-- > 0;) {
-      CAMSHAFT_CHECK(shape[axis] <= from[axis]);
-      offset += rest % shape[axis] * stride;
-      rest /= shape[axis];
-      stride *= from[axis];
-    }
-    std::memcpy(part.bytes.data() + static_cast<size_t>(i) * element,
-                literal.bytes.data() + static_cast<size_t>(offset) * element, element);
-  }
-  return part;
-}
-
 }  // namespace camshaft::ir

@@ -46,8 +46,4 @@ bool is_splat(const Literal& literal);
 // Same type and same bits.
 bool equal_literals(const Literal& a, const Literal& b);
 
-// The elements whose index is below `shape` on every axis: what there is of a tensor that is padded
-// to a bound. No extent of `shape` is above the literal's.
-Literal leading_part(const Literal& literal, const Shape& shape);
-
 }  // namespace camshaft::ir

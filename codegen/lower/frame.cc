@@ -76,6 +76,12 @@ std::vector<Stmt> loop_nest(Kernel& kernel, const ir::Shape& shape,
   return nest({});
 }
 
+ExprId let(Kernel& kernel, std::vector<Stmt>& body, const char* name, ExprId value) {
+  const ir::VarId var = kernel.add_let_var(name, value);
+  body.push_back(ir::make_let(var, value));
+  return kernel.var(var);
+}
+
 void append(std::vector<Stmt>& to, std::vector<Stmt> more) {
   for (Stmt& statement : more) to.push_back(std::move(statement));
 }

@@ -45,6 +45,9 @@ void set_thread_loop(Kernel& kernel, int64_t extent, const Body& body);
 std::vector<Stmt> loop_nest(Kernel& kernel, const ir::Shape& shape,
                             const std::function<std::vector<Stmt>(const Index&)>& body);
 
+// Adds a variable of this value to `body`; returns the variable.
+ExprId let(Kernel& kernel, std::vector<Stmt>& body, const char* name, ExprId value);
+
 void append(std::vector<Stmt>& to, std::vector<Stmt> more);
 
 // The neutral element and the combination of a reduction, in `type`.

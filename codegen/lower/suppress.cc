@@ -54,11 +54,6 @@ class SuppressEmitter {
     };
     return {corner(0), corner(1), corner(2), corner(3)};
   }
-  ExprId let(std::vector<Stmt>& body, const char* name, ExprId value) {
-    const ir::VarId var = kernel_.add_let_var(name, value);
-    body.push_back(ir::make_let(var, value));
-    return kernel_.var(var);
-  }
   ExprId area(const Box& box) {
     return kernel_.mul(kernel_.sub(box.y2, box.y1), kernel_.sub(box.x2, box.x1));
   }
@@ -69,14 +64,16 @@ class SuppressEmitter {
     const ExprId kept = kernel_.load(kept_, zero);
     const ExprId room =
         kernel_.binary(KOp::kLt, kept, kernel_.int_const(node_.as<ir::SuppressAttrs>().max_kept));
-    const ExprId keeps = let(body, "keeps", kernel_.binary(KOp::kAnd, alive(group, i), room));
+    const ExprId keeps =
+        let(kernel_, body, "keeps", kernel_.binary(KOp::kAnd, alive(group, i), room));
     body.push_back(store(group, i, keeps));
     std::vector<Stmt> strike = {ir::make_store(kept_, zero, kernel_.add(kept, 1))};
     const Box at = box(group, i);
-    const Box own = {let(strike, "y1", at.y1), let(strike, "x1", at.x1), let(strike, "y2", at.y2),
-                     let(strike, "x2", at.x2)};
-    const ExprId own_area = let(strike, "area", area(own));
-    const ExprId threshold = let(strike, "threshold", evaluator_.value(node_.inputs[2], {}));
+    const Box own = {let(kernel_, strike, "y1", at.y1), let(kernel_, strike, "x1", at.x1),
+                     let(kernel_, strike, "y2", at.y2), let(kernel_, strike, "x2", at.x2)};
+    const ExprId own_area = let(kernel_, strike, "area", area(own));
+    const ExprId threshold =
+        let(kernel_, strike, "threshold", evaluator_.value(node_.inputs[2], {}));
     append(strike, loop(kernel_, "j", count_, LoopKind::kVector, [&](ExprId j) {
              const ExprId above = kernel_.binary(KOp::kLe, j, i);
              const ExprId apart = no_overlap(own, own_area, box(group, j), threshold);

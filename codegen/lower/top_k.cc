@@ -62,11 +62,6 @@ class TopKEmitter {
     at[axis_] = position;
     return evaluator_.store_output(frame_.output, at, kernel_.cast(index, DType::kInt64));
   }
-  ExprId let(std::vector<Stmt>& body, const char* name, ExprId value) {
-    const ir::VarId var = kernel_.add_let_var(name, value);
-    body.push_back(ir::make_let(var, value));
-    return kernel_.var(var);
-  }
   ExprId both(ExprId a, ExprId b) { return kernel_.binary(KOp::kAnd, a, b); }
   ExprId either(ExprId a, ExprId b) { return kernel_.binary(KOp::kOr, a, b); }
   ExprId negated(ExprId a) {
@@ -101,7 +96,7 @@ class TopKEmitter {
     };
     append(body, loop(kernel_, "i", extent_, LoopKind::kSerial, [&](ExprId i) {
              std::vector<Stmt> step;
-             const ExprId key = let(step, "key", x(i));
+             const ExprId key = let(kernel_, step, "key", x(i));
              std::vector<Stmt> insert = {ir::make_store(keys, carried, key),
                                          ir::make_store(indices, carried, index32(i))};
              append(insert, loop(kernel_, "p", count, LoopKind::kSerial, [&](ExprId p) {
@@ -122,12 +117,12 @@ class TopKEmitter {
   std::vector<Stmt> exchange(ir::ArrayId keys, ir::ArrayId indices, ExprId p, ExprId carried,
                              ExprId newest, const GoesBefore& goes_before) {
     std::vector<Stmt> body;
-    const ExprId new_key = let(body, "new_key", kernel_.load(keys, carried));
-    const ExprId new_index = let(body, "new_index", kernel_.load(indices, carried));
-    const ExprId old_key = let(body, "old_key", kernel_.load(keys, p));
-    const ExprId old_index = let(body, "old_index", kernel_.load(indices, p));
+    const ExprId new_key = let(kernel_, body, "new_key", kernel_.load(keys, carried));
+    const ExprId new_index = let(kernel_, body, "new_index", kernel_.load(indices, carried));
+    const ExprId old_key = let(kernel_, body, "old_key", kernel_.load(keys, p));
+    const ExprId old_index = let(kernel_, body, "old_index", kernel_.load(indices, p));
     const ExprId swaps =
-        let(body, "swaps",
+        let(kernel_, body, "swaps",
             either(kernel_.binary(KOp::kLt, new_index, index32(newest)), goes_before(new_key, p)));
     body.push_back(ir::make_store(keys, p, kernel_.select(swaps, new_key, old_key)));
     body.push_back(ir::make_store(indices, p, kernel_.select(swaps, new_index, old_index)));
@@ -172,8 +167,8 @@ class TopKEmitter {
       return kernel_.binary(KOp::kMin, at, number(extent_));
     };
     const ExprId begin = kernel_.mul(pair, 2 * width);
-    const ExprId middle = let(body, "middle", at_most_extent(kernel_.add(begin, width)));
-    const ExprId end = let(body, "end", at_most_extent(kernel_.add(begin, 2 * width)));
+    const ExprId middle = let(kernel_, body, "middle", at_most_extent(kernel_.add(begin, width)));
+    const ExprId end = let(kernel_, body, "end", at_most_extent(kernel_.add(begin, 2 * width)));
     body.push_back(ir::make_store(runs.heads, number(0), begin));
     body.push_back(ir::make_store(runs.heads, number(1), middle));
     append(body, loop_between(kernel_, "to", begin, end, 0, extent_ - 1,
@@ -183,8 +178,8 @@ class TopKEmitter {
 
   std::vector<Stmt> merge_step(const Runs& runs, ExprId middle, ExprId end, ExprId to) {
     std::vector<Stmt> body;
-    const ExprId left = let(body, "left", kernel_.load(runs.heads, number(0)));
-    const ExprId right = let(body, "right", kernel_.load(runs.heads, number(1)));
+    const ExprId left = let(kernel_, body, "left", kernel_.load(runs.heads, number(0)));
+    const ExprId right = let(kernel_, body, "right", kernel_.load(runs.heads, number(1)));
     const auto place = [&](ExprId head) {  // both sides of a choice are read: stay inside
       const ExprId inside = kernel_.binary(KOp::kMin, kernel_.binary(KOp::kMax, head, number(0)),
                                            number(extent_ - 1));
@@ -196,12 +191,13 @@ class TopKEmitter {
       return x(kernel_.binary(KOp::kMin, kernel_.binary(KOp::kMax, index, number(0)),
                               number(extent_ - 1)));
     };
-    const ExprId left_key = let(body, "left_key", key_at(place(left)));
-    const ExprId right_key = let(body, "right_key", key_at(place(right)));
+    const ExprId left_key = let(kernel_, body, "left_key", key_at(place(left)));
+    const ExprId right_key = let(kernel_, body, "right_key", key_at(place(right)));
     const ExprId left_ends = kernel_.binary(KOp::kLe, middle, left);
     const ExprId right_left = kernel_.binary(KOp::kLt, right, end);
     const ExprId takes_right =
-        let(body, "takes_right", both(right_left, either(left_ends, better(right_key, left_key))));
+        let(kernel_, body, "takes_right",
+            both(right_left, either(left_ends, better(right_key, left_key))));
     const ExprId source = kernel_.select(takes_right, place(right), place(left));
     const ExprId target = kernel_.add(to, runs.to);
     if (runs.keys >= 0) {
@@ -221,7 +217,7 @@ class TopKEmitter {
     const ir::ArrayId rank = kernel_.add_local("rank", DType::kInt64, 1);
     return loop(kernel_, "i", extent_, LoopKind::kSerial, [&](ExprId i) {
       std::vector<Stmt> body = {ir::make_store(rank, number(0), number(0))};
-      const ExprId key = let(body, "key", x(i));
+      const ExprId key = let(kernel_, body, "key", x(i));
       append(body, loop(kernel_, "j", extent_, LoopKind::kSerial, [&](ExprId j) {
                const ExprId other = x(j);
                const ExprId earlier = kernel_.binary(KOp::kLt, j, i);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "codegen/onnx/builder.h"
+#include "codegen/onnx/flat_index.h"
 #include "codegen/onnx/formulas.h"
 
 namespace camshaft::onnx {
@@ -89,8 +90,8 @@ Value merge_heads(Value x) {
   return reshape(transpose(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
 }
 
-Value positions(Builder& builder, int64_t count, int axis) {
-  return place_axes(cast(builder.iota(count), DType::kInt32), {axis}, 4);
+Value positions_i32(Builder& builder, int64_t count, int axis) {
+  return cast(positions(&builder, count, axis, 4), DType::kInt32);
 }
 
 Value both(Value a, Value b) {

@@ -54,7 +54,7 @@ Value split_heads(Value x, int64_t heads);
 Value merge_heads(Value x);
 
 // Positions 0, 1, ... as i32 along `axis` of four, to compare with others for a mask.
-Value positions(Builder& builder, int64_t count, int axis);
+Value positions_i32(Builder& builder, int64_t count, int axis);
 
 // Both conditions; an absent one holds everywhere.
 Value both(Value a, Value b);

@@ -62,8 +62,8 @@ class Mask {
       : node_(node),
         queries_(heads.q.dim(2)),
         keys_(heads.k.dim(2)),
-        key_(positions(node.builder(), keys_, 3)),
-        query_(positions(node.builder(), queries_, 2)) {
+        key_(positions_i32(node.builder(), keys_, 3)),
+        query_(positions_i32(node.builder(), queries_, 2)) {
     // A query's place among the keys.
     const Value valid = valid_keys(heads);
     query_ = valid ? query_ + (valid - static_cast<double>(queries_))

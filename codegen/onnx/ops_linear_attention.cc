@@ -30,7 +30,7 @@ Value all_steps(LinearAttention& all) {
   const int64_t steps = all.k.dim(2);
   Builder& builder = *all.q.builder();
   const Value scores = attention_scores(all.q, all.k, 1);
-  const Value seen = less_equal(positions(builder, steps, 3), positions(builder, steps, 2));
+  const Value seen = less_equal(positions_i32(builder, steps, 3), positions_i32(builder, steps, 2));
   const Value now = attention_mix(select(seen, scores, scalar_like(scores, 0)), all.v);
   const Value y = now + attention_mix(all.q, all.state);
   all.state = all.state + matmul(transpose(all.k, {0, 1, 3, 2}), all.v);

@@ -41,7 +41,7 @@ Value visible_keys(NodeReader& node, int i, const Masking& masking) {
   }
   if (shape == Shape{batch, queries, keys}) return place_axes(less(zero, mask), {0, 2, 3}, 4);
   if (shape == Shape{batch} || shape == Shape{2 * batch} || shape == Shape{3 * batch + 2}) {
-    const Value key = positions(node.builder(), keys, 3);
+    const Value key = positions_i32(node.builder(), keys, 3);
     const Value numbers = cast(mask, DType::kInt32);
     const Value end = place_axes(slice_axis(numbers, 0, 0, batch), {0}, 4);
     if (shape != Shape{2 * batch}) return less(key, end);
@@ -71,8 +71,9 @@ void read_masks(NodeReader& node, int mask, int bias, int64_t past, Attention& a
   }
   attention.masked = std::numeric_limits<float>::lowest();
   if (node.flag_attr("unidirectional", false) && masking.queries > 1) {
-    const Value query = positions(node.builder(), masking.queries, 2) + static_cast<double>(past);
-    attention.allowed = less_equal(positions(node.builder(), masking.keys, 3), query);
+    const Value query =
+        positions_i32(node.builder(), masking.queries, 2) + static_cast<double>(past);
+    attention.allowed = less_equal(positions_i32(node.builder(), masking.keys, 3), query);
   }
 }
 

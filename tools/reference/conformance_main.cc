@@ -18,11 +18,13 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/ir/literal.h"
 #include "codegen/onnx/reader.h"
 #include "runtime/base/log_ring.h"
+#include "tools/io/tensor.h"
 #include "tools/reference/backend_case.h"
 #include "tools/reference/forked_jobs.h"
 #include "tools/reference/implementation.h"
@@ -64,8 +66,11 @@ base::Status run_data_set(const fs::path& model, const fs::path& data_set,
   CAMSHAFT_TRY(ir::verify_graph(graph));
   CAMSHAFT_TRY_ASSIGN(const std::vector<ir::Literal> outputs, implementation.run(graph, tensors));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const ir::Literal counted = ir::leading_part(outputs[i], counted_shape(graph, outputs, i));
-    CAMSHAFT_TRY(write_output(data_set, implementation.name(), i, graph.outputs[i].name, counted));
+    const ir::TensorType& type = outputs[i].type;
+    io::Tensor counted = io::leading_part({type.dtype, type.shape, outputs[i].bytes},
+                                          counted_shape(graph, outputs, i));
+    const ir::Literal literal{{type.dtype, std::move(counted.shape)}, std::move(counted.bytes)};
+    CAMSHAFT_TRY(write_output(data_set, implementation.name(), i, graph.outputs[i].name, literal));
   }
   return base::ok();
 }
