@@ -62,6 +62,11 @@ Graph merge_pads(const Graph& graph);
 // scaled in double and rounded once, so results differ by rounding.
 Graph fold_channel_scale(const Graph& graph);
 
+// Conv, MatMul and Pool of f16 or bf16 become ones of f32 between Casts: each element is widened
+// once, not once a use, and the strategies need know one kind of float. Not exact: an f32 sum is
+// rounded before the result is.
+Graph widen_halves(const Graph& graph);
+
 // Merges equal nodes, constants of equal bits included; the first one's name stays. Exact.
 Graph merge_common_subexpressions(const Graph& graph);
 

@@ -29,6 +29,7 @@ constexpr Pass kPasses[] = {
     {"sink_broadcasts", sink_broadcasts},
     {"sink_reshapes", sink_reshapes},
     {"merge_pads", merge_pads},
+    {"widen_halves", widen_halves},
     {"fold_channel_scale", fold_channel_scale},
     {"merge_common_subexpressions", merge_common_subexpressions},
 };
