@@ -22,7 +22,6 @@ using ir::LoopKind;
 using ir::Op;
 
 constexpr int64_t kStripPixels = 96;  // at most, of a pointwise convolution
-constexpr int64_t kLineWords = 16;    // of a cache line
 constexpr int64_t kWordBytes = sizeof(Word);
 
 struct Conv {
@@ -241,13 +240,8 @@ class Emitter {
     ExprId number = tile.number;
     if (!rows_outside_) number = kernel_.add(kernel_.mul(row, tiles), number);
     const ExprId step = kernel_.add(kernel_.mul(number, blocks), block);
-    std::vector<Stmt> body;
-    for (int64_t line = 0; line < lines; ++line) {
-      const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(step, lines), line), kLineWords);
-      const ExprId index = kernel_.add(kernel_.add(base, set), at);
-      body.push_back(ir::make_prefetch(packed_, at_most(index, weight_bytes() / kWordBytes - 1)));
-    }
-    return body;
+    const ExprId first = kernel_.add(kernel_.add(base, set), kernel_.mul(step, lines * kLineWords));
+    return prefetch_lines(kernel_, packed_, first, lines, weight_bytes() / kWordBytes);
   }
 
   // Of a pointwise convolution: the next tile's pixels, which are far apart from one block of
@@ -255,9 +249,11 @@ class Emitter {
   std::vector<Stmt> prefetch_pixels(const Tile& tile, ExprId row, ExprId block) {
     const Window& window = conv_.window;
     if (!window.flat || conv_.in_block == 1) return {};
+    const ExprId first = kernel_.binary(KOp::kMin, kernel_.add(tile.first, tile.pixels),
+                                        kernel_.int_const(window.pixels() - tile.pixels));
     std::vector<Stmt> body;
     for (int64_t p = 0; p < tile.pixels; p += std::max<int64_t>(kLineWords / conv_.in_block, 1)) {
-      const ExprId next = at_most(kernel_.add(tile.first, tile.pixels + p), window.pixels() - 1);
+      const ExprId next = kernel_.add(first, p);
       const ExprId c =
           kernel_.add(kernel_.mul(group_, conv_.in_channels), kernel_.mul(block, conv_.in_block));
       const ExprId zero = kernel_.int_const(0);
@@ -267,10 +263,6 @@ class Emitter {
                                                    task_.schedule.buffer(conv_.x).layout, index)));
     }
     return body;
-  }
-
-  ExprId at_most(ExprId value, int64_t limit) {
-    return kernel_.binary(KOp::kMin, value, kernel_.int_const(limit));
   }
 
   // Where the reduction loops stand.

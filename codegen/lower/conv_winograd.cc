@@ -22,15 +22,14 @@ using ir::DType;
 using ir::KOp;
 using ir::LoopKind;
 
-constexpr int64_t kLineFloats = 16;  // of a cache line
 // Weights of at least this size are prefetched; smaller ones come fast enough by themselves.
 constexpr int64_t kPrefetchBytes = 256 << 10;
 
 // Floats from one place of V or M to the next: whole cache lines, and an odd number of them, so
 // that the n * n places of a tile don't fall into one set of the caches.
 int64_t place_stride(int64_t floats) {
-  const int64_t lines = (floats + kLineFloats - 1) / kLineFloats;
-  return (lines | 1) * kLineFloats;
+  const int64_t lines = (floats + kLineWords - 1) / kLineWords;
+  return (lines | 1) * kLineWords;
 }
 
 // Vector arithmetic for the transforms; every value is a Let of its own.
@@ -406,15 +405,11 @@ std::vector<Stmt> Emitter::prefetch_next_set(const Product& p, ExprId weights, E
   const int64_t set = p.vectors * lanes_ * conv_.in_channels;
   const int64_t strips = (cut_.block + knobs_.pixels - 1) / knobs_.pixels;
   const int64_t steps = strips * conv_.in_blocks();
-  const int64_t lines = (set / kLineFloats + steps - 1) / steps;
+  const int64_t lines = (set / kLineWords + steps - 1) / steps;
   const ExprId step = kernel_.add(kernel_.mul(p.strip, conv_.in_blocks()), block);
-  std::vector<Stmt> body;
-  for (int64_t line = 0; line < lines; ++line) {
-    const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(step, lines), line), kLineFloats);
-    const ExprId index = kernel_.add(kernel_.add(weights, set), at);
-    body.push_back(ir::make_prefetch(u_, minimum(index, all - 1)));
-  }
-  return body;
+  const ExprId first =
+      kernel_.add(kernel_.add(weights, set), kernel_.mul(step, lines * kLineWords));
+  return prefetch_lines(kernel_, u_, first, lines, all);
 }
 
 // Phase 3.

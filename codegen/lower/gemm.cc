@@ -23,7 +23,6 @@ using ir::Op;
 // For a right side that is not constant; the accumulators take the rest.
 constexpr int64_t kPanelBytes = render::kMaxLocalBytes - (16 << 10);
 constexpr int64_t kStripRows = 96;
-constexpr int64_t kLineFloats = 16;  // of a cache line
 constexpr int64_t kPrefetchFloats = 64
                                     << 10;  // fewer packed numbers come fast enough by themselves
 
@@ -297,17 +296,12 @@ class Emitter {
     const int64_t tiles = (ahead.rows + knobs_.pixels - 1) / knobs_.pixels;
     const int64_t steps = tiles * steps_of_tile;
     const int64_t set = product_.inner * ahead.vectors * product_.lanes;
-    const int64_t lines = (set / kLineFloats + steps - 1) / steps;
+    const int64_t lines = (set / kLineWords + steps - 1) / steps;
     const ExprId base = kernel_.mul(ahead.set, product_.inner * knobs_.vectors * product_.lanes);
     const ExprId number = kernel_.add(kernel_.mul(ahead.number, steps_of_tile), step);
-    std::vector<Stmt> body;
-    for (int64_t line = 0; line < lines; ++line) {
-      const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(number, lines), line), kLineFloats);
-      const ExprId index = kernel_.add(kernel_.add(base, set), at);
-      body.push_back(
-          ir::make_prefetch(panel_, kernel_.binary(KOp::kMin, index, kernel_.int_const(all - 1))));
-    }
-    return body;
+    const ExprId first =
+        kernel_.add(kernel_.add(base, set), kernel_.mul(number, lines * kLineWords));
+    return prefetch_lines(kernel_, panel_, first, lines, all);
   }
 
   std::vector<Stmt> step_body(TileAccumulators& acc, ExprId set, ExprId first, ExprId k) {

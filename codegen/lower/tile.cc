@@ -50,6 +50,17 @@ ExprId multiply_add(ir::Kernel& kernel, ExprId x, ExprId w, ExprId sum) {
   return kernel.add(sum, kernel.mul(x, w));
 }
 
+std::vector<Stmt> prefetch_lines(ir::Kernel& kernel, ir::ArrayId array, ExprId first, int64_t lines,
+                                 int64_t words) {
+  const ExprId last = kernel.int_const(std::max<int64_t>(words - lines * kLineWords, 0));
+  const ExprId limited = kernel.binary(ir::KOp::kMin, first, last);
+  std::vector<Stmt> body;
+  for (int64_t line = 0; line < lines && line * kLineWords < words; ++line) {
+    body.push_back(ir::make_prefetch(array, kernel.add(limited, line * kLineWords)));
+  }
+  return body;
+}
+
 std::vector<TileRun> split_evenly(int64_t rows, int64_t most) {
   if (rows <= 0) return {};
   const int64_t tiles = (rows + most - 1) / most;
