@@ -57,6 +57,8 @@ class Decomposer : public ExprRewriter {
         return support_.tanh;
       case KOp::kErf:
         return support_.erf;
+      case KOp::kSigmoid:
+        return support_.sigmoid;
       case KOp::kPow:
         return support_.pow;
       default:
@@ -88,6 +90,8 @@ class Decomposer : public ExprRewriter {
         return expand_tanh(m, args[0]);
       case KOp::kErf:
         return expand_erf(m, args[0]);
+      case KOp::kSigmoid:
+        return expand_sigmoid(m, args[0]);
       default:
         CAMSHAFT_CHECK(op == KOp::kPow);
         return expand_pow(m, args[0], args[1]);

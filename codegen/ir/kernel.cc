@@ -59,6 +59,7 @@ constexpr OpRow kOps[kKOpCount] = {
     {KOp::kAtan, "atan", 1},
     {KOp::kTanh, "tanh", 1},
     {KOp::kErf, "erf", 1},
+    {KOp::kSigmoid, "sigmoid", 1},
     {KOp::kPow, "pow", 2},
 };
 

@@ -102,6 +102,7 @@ enum class KOp : uint8_t {
   kAtan,
   kTanh,
   kErf,
+  kSigmoid,  // 1 / (1 + exp(-x))
   kPow,
 };
 inline constexpr int kKOpCount = static_cast<int>(KOp::kPow) + 1;

@@ -33,17 +33,21 @@ struct MathSupport {
   bool atan = false;
   bool tanh = false;
   bool erf = false;
+  bool sigmoid = false;
   bool pow = false;
 };
 
 // Replaces math ops that the target lacks by polynomials and bit operations, without branches.
 // Infinities, NaN, denormals, overflow and underflow come out as in C's library. Maximum errors, in
 // ULP of the exact result:
-//   f32: exp 1.2, log 1, sin and cos 1.6, atan 1.6, tanh 1.6, erf 1.4, pow 0.6
-//   f64: exp 1.2, log 1, sin and cos 1.6, atan 1.6, tanh 2.7, erf 1.4, pow 8
+//   f32: exp 1.2, log 1, sin and cos 1.6, atan 1.6, tanh 1.6, erf 1.4, sigmoid 2.5,
+//   pow 0.6
+//   f64: exp 1.2, log 1, sin and cos 1.6, atan 1.6, tanh 2.7, erf 1.4, sigmoid 2.5,
+//   pow 8
 // sin and cos: up to |x| = 1e5 (f64: 1e9). Beyond, f32 is within 2e-7 absolute up to 2^50, and from
-// there on, where the number of quarter turns is no longer exact, both give NaN. Where the target
-// flushes denormals, so do these.
+// there on, where the number of quarter turns is no longer exact, both give NaN. sigmoid is 0 where
+// the result would be a denormal near the smallest (f32: below -88.4, f64: below -709.4). Where the
+// target flushes denormals, so do these.
 Kernel decompose_math(Kernel kernel, const MathSupport& support);
 
 // The three above in order, then dead Let and duplicate-store clean-up.

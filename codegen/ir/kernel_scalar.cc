@@ -89,6 +89,8 @@ void float_math(KOp op, const Lanes& lanes) {
       return wide([](Wide x) { return std::tanh(x); });
     case KOp::kErf:
       return wide([](Wide x) { return std::erf(x); });
+    case KOp::kSigmoid:
+      return wide([](Wide x) { return 1 / (1 + std::exp(-x)); });
     case KOp::kPow:
       return for_lanes<T>(lanes, [](T a, T b, T) {
         return static_cast<T>(std::pow(static_cast<Wide>(a), static_cast<Wide>(b)));

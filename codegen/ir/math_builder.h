@@ -117,6 +117,7 @@ ExprId expand_cos(MathBuilder& m, ExprId x);
 ExprId expand_atan(MathBuilder& m, ExprId x);
 ExprId expand_tanh(MathBuilder& m, ExprId x);
 ExprId expand_erf(MathBuilder& m, ExprId x);
+ExprId expand_sigmoid(MathBuilder& m, ExprId x);
 ExprId expand_pow(MathBuilder& m, ExprId x, ExprId y);
 
 }  // namespace camshaft::ir

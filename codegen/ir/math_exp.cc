@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <vector>
+
 #include "codegen/ir/math_builder.h"
 
 namespace camshaft::ir {
@@ -44,6 +46,33 @@ ExprId expand_exp(MathBuilder& m, ExprId x) {
   const ExprId half = m.op(KOp::kShr, n, 1);
   const ExprId scaled = m.mul(value, m.power_of_two(half));
   return m.mul(scaled, m.power_of_two(m.op(KOp::kSub, n, half)));
+}
+
+// 1 / (1 + e) with e = exp(-x) = 2^n * exp(-r). Only e beside 1 counts, so the limits are those
+// between which 2^n is a normal number, or infinite for the last n: half the work of exp with all
+// its edges. f32 has so few terms that its chain of dependent sums, not its arithmetic, takes the
+// time; the polynomial is split in two.
+ExprId expand_sigmoid(MathBuilder& m, ExprId x) {
+  const ExprId limited = m.is_f32() ? m.clamp(x, -89, 87) : m.clamp(x, -710, 708);
+  const ExprId magic = m.real(m.format().rounding_magic);
+  const ExprId shifted = m.fma(limited, m.real(-kLog2E), magic);
+  const ExprId n = m.sub(shifted, magic);
+  const ExprId high = m.fma(n, m.real(m.format().log2_high), limited);
+  const ExprId r = m.fma(n, m.real(m.format().log2_low), high);
+  std::vector<double> of_minus_r(tail_of(m).begin(), tail_of(m).end());
+  for (size_t i = 1; i < of_minus_r.size(); i += 2) of_minus_r[i] = -of_minus_r[i];
+  ExprId tail = kNoExpr;
+  if (m.is_f32()) {
+    const std::span<const double> c = of_minus_r;
+    const ExprId square = m.mul(r, r);
+    const ExprId upper = m.fma(m.real(c[4]), square, m.polynomial(r, c.subspan(2, 2)));
+    tail = m.fma(upper, square, m.polynomial(r, c.first(2)));
+  } else {
+    tail = m.polynomial(r, of_minus_r);
+  }
+  const ExprId value = m.fma(m.fma(tail, r, m.real(-1)), r, m.real(1));
+  const ExprId sum = m.fma(value, m.power_of_two(m.bits(shifted)), m.real(1));
+  return m.div(m.real(1), sum);
 }
 
 }  // namespace camshaft::ir

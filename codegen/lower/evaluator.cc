@@ -101,11 +101,8 @@ ExprId Evaluator::evaluate_unary(const ir::Node& node, ExprId a) {
       return kernel_.unary(KOp::kCeil, a);
     case Op::kRound:
       return kernel_.unary(KOp::kRound, a);
-    case Op::kSigmoid: {
-      const ExprId one = kernel_.splat(1, type);
-      const ExprId e = kernel_.unary(KOp::kExp, kernel_.unary(KOp::kNeg, a));
-      return kernel_.binary(KOp::kDiv, one, kernel_.add(one, e));
-    }
+    case Op::kSigmoid:
+      return kernel_.unary(KOp::kSigmoid, a);
     case Op::kNot: {
       const ExprId one = kernel_.splat(1, type);
       if (type.dtype == DType::kBool) return kernel_.binary(KOp::kXor, a, one);

@@ -131,6 +131,10 @@ void check(KOp op, const Reference& reference, const std::vector<Sampler<T>>& sa
   }
 }
 
+Wide sigmoidl(Wide x) {
+  return 1 / (1 + expl(-x));
+}
+
 template <typename T>
 Sampler<T> bits_up_to(double limit) {
   return [=](std::mt19937_64& random) {
@@ -151,6 +155,7 @@ TEST_CASE("f32 math is within its bounds") {
   check<T>(KOp::kTanh, unary(tanhl), {any, between<T>(-10, 10), between<T>(-1, 1)}, 1.6);
   check<T>(KOp::kErf, unary(erfl), {any, between<T>(-4, 4)}, 1.4);
   check<T>(KOp::kAtan, unary(atanl), {any, between<T>(-4, 4), between<T>(-1.1, 1.1)}, 1.6);
+  check<T>(KOp::kSigmoid, unary(sigmoidl), {between<T>(-87.3, 100), between<T>(-4, 4)}, 2.5);
   check<T>(KOp::kSin, unary(sinl), {bits_up_to<T>(1e5), between<T>(-100, 100)}, 1.6);
   check<T>(KOp::kCos, unary(cosl), {bits_up_to<T>(1e5), between<T>(-100, 100)}, 1.6);
 }
@@ -163,6 +168,7 @@ TEST_CASE("f64 math is within its bounds") {
   check<T>(KOp::kTanh, unary(tanhl), {any, between<T>(-1, 1)}, 2.7);
   check<T>(KOp::kErf, unary(erfl), {any, between<T>(-6, 6)}, 1.4);
   check<T>(KOp::kAtan, unary(atanl), {any, between<T>(-4, 4), between<T>(-1.1, 1.1)}, 1.6);
+  check<T>(KOp::kSigmoid, unary(sigmoidl), {between<T>(-708, 710), between<T>(-4, 4)}, 2.5);
   check<T>(KOp::kSin, unary(sinl), {bits_up_to<T>(1e9), between<T>(-1e5, 1e5)}, 1.6);
   check<T>(KOp::kCos, unary(cosl), {bits_up_to<T>(1e9), between<T>(-1e5, 1e5)}, 1.6);
 }
@@ -224,13 +230,43 @@ TEST_CASE("rounding without instructions is exact") {
   }
 }
 
+TEST_CASE("sigmoid of special values, and where it is flushed to 0") {
+  const auto f32 = [expansion = Expansion<float>(KOp::kSigmoid, true)](float x) {
+    return expansion(std::vector<float>(kLanes, x), std::vector<float>(kLanes))[3];
+  };
+  const auto f64 = [expansion = Expansion<double>(KOp::kSigmoid, true)](double x) {
+    return expansion(std::vector<double>(kLanes, x), std::vector<double>(kLanes))[3];
+  };
+  const auto infinity = std::numeric_limits<float>::infinity();
+  CHECK(f32(infinity) == 1);
+  CHECK(f32(-infinity) == 0);
+  CHECK(f32(3e38f) == 1);
+  CHECK(f32(-3e38f) == 0);
+  CHECK(f32(-90) == 0);
+  CHECK(f32(-88) == Approx(1 / (1 + std::exp(88.0))));
+  CHECK(f32(-0.0f) == 0.5f);
+  CHECK(f32(1e-40f) == 0.5f);
+  CHECK(f64(kInfinity) == 1);
+  CHECK(f64(-kInfinity) == 0);
+  CHECK(f64(-711) == 0);
+  CHECK(f64(0) == 0.5);
+  // NaN stays NaN whatever its bits.
+  for (const uint32_t bits : {0x7fc00000u, 0x7fc001ffu, 0xffc00101u, 0x7fffffffu}) {
+    CHECK(std::isnan(f32(std::bit_cast<float>(bits))));
+  }
+  CHECK(std::isnan(f64(std::nan(""))));
+}
+
 TEST_CASE("special values come out as in C's library") {
   const std::vector<double> specials = {
       0.0,    -0.0,    1,    -1,        0.5,        -0.5,         2,     -2,     3,
       -3,     2.5,     -2.5, kInfinity, -kInfinity, std::nan(""), 1e-40, -1e-40, 1e-45,
       3.4e38, -3.4e38, 88.8, -103.9,    16777217,   0.875};
-  const std::pair<KOp, Wide (*)(Wide)> functions[] = {
-      {KOp::kExp, expl}, {KOp::kLog, logl}, {KOp::kTanh, tanhl}, {KOp::kErf, erfl}, {KOp::kAtan, atanl}};
+  const std::pair<KOp, Wide (*)(Wide)> functions[] = {{KOp::kExp, expl},
+                                                      {KOp::kLog, logl},
+                                                      {KOp::kTanh, tanhl},
+                                                      {KOp::kErf, erfl},
+                                                      {KOp::kAtan, atanl}};
   for (const auto& [op, reference] : functions) {
     const Expansion<float> f32(op, true);
     const Expansion<double> f64(op, true);

@@ -67,7 +67,7 @@ TEST_CASE("every form of the kernel text comes back as it was") {
     store(out_h, t, cast(sum % 1.5, bf16))
     prefetch(a, t * 16)
     store(out, t, bitcast(bitcast(sum, i32) << 3i32 >> 1i32, f32) + (1.0 - (2.0 - 3.0)))
-    store(out, t + 4, sqrt(abs(neg(floor(ceil(round(exp(log(sin(cos(tanh(erf(pow(sum, inf))))))))))))))
+    store(out, t + 4, sqrt(abs(neg(floor(ceil(round(exp(log(sin(cos(tanh(erf(sigmoid(pow(sum, inf)))))))))))))))
     store(tmp, 0, nan_f64 + -inf_f64 * 18446744073709551615u64)
   }
 }

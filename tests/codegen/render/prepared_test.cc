@@ -39,7 +39,7 @@ Kernel math_kernel(DType dtype) {
     output(kop_name(op), k.unary(op, x));
   }
   if (dtype == DType::kFloat32) {
-    for (const KOp op : {KOp::kSin, KOp::kCos, KOp::kAtan, KOp::kTanh, KOp::kErf}) {
+    for (const KOp op : {KOp::kSin, KOp::kCos, KOp::kAtan, KOp::kTanh, KOp::kErf, KOp::kSigmoid}) {
       output(kop_name(op), k.unary(op, x));
     }
     output("pow", k.binary(KOp::kPow, x, y));

@@ -111,7 +111,8 @@ TEST_CASE("loops and barriers") {
 }
 
 TEST_CASE("ops that the target lacks") {
-  for (const KOp op : {KOp::kExp, KOp::kLog, KOp::kSin, KOp::kCos, KOp::kAtan, KOp::kTanh, KOp::kErf}) {
+  for (const KOp op : {KOp::kExp, KOp::kLog, KOp::kSin, KOp::kCos, KOp::kAtan, KOp::kTanh,
+                       KOp::kErf, KOp::kSigmoid}) {
     Sample s("math");
     s.store(s.kernel.unary(op, s.first()));
     require_refused({s.kernel}, "x86-64-v3",
