@@ -3,6 +3,8 @@
 # Installs what a fresh Debian 12 machine lacks to build and test Camshaft, and makes build/venv,
 # the Python environment of the reference checks. Safe to repeat; quick when nothing is missing.
 #
+# With --peers also makes build/peers, the environment of the engines that tools/bench_peers times.
+#
 # Runs as root, or with sudo. PYTHON=... picks the interpreter of build/venv (3.11 or later).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -96,7 +98,27 @@ install_networks() {
   cp tools/requirements-networks.txt "$stamp"
 }
 
+# The engines that Camshaft is timed beside, in an environment of their own.
+install_peers() {
+  local stamp=build/peers/.requirements
+  cmp -s tools/requirements-peers.txt "$stamp" && return 0
+  say "installing the engines that Camshaft is timed beside"
+  rm -rf build/peers
+  "$(find_python)" -m venv build/peers
+  build/peers/bin/python -m pip --disable-pip-version-check -q install --no-deps \
+    -r tools/requirements-peers.txt
+  cp tools/requirements-peers.txt "$stamp"
+}
+
+peers=no
+for argument in "$@"; do
+  case $argument in
+    --peers) peers=yes ;;
+    *) die "unknown option $argument: the only one is --peers" ;;
+  esac
+done
 install_packages "${packages[@]}"
 make_environment
 install_networks
+[[ $peers == no ]] || install_peers
 say "ready: scons -j2 test, scons -j2 demo"

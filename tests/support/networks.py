@@ -3,22 +3,26 @@
 
 tools/setup.sh puts the packages of tools/requirements-networks.txt into build/networks, without
 what they need to run: only the model files are used. Sounds are those of the Debian package
-alsa-utils, pictures are drawn or those of docs/.
+alsa-utils.
 """
 
 import functools
 import glob
 import os
+import sys
 import wave
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
-from PIL import Image, ImageDraw, ImageFont
 
-from e2e import BUILD, ROOT
+from e2e import ROOT
 
-PACKAGES = os.path.join(ROOT, "build", "networks")
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+
+from bench_peers.pictures import photo, text_picture  # noqa: E402
+from bench_peers.places import package_file  # noqa: E402
+
 EXPORTED = os.environ.get("CAMSHAFT_TORCHVISION", os.path.join(ROOT, "build", "torchvision"))
 SOUNDS = "/usr/share/sounds/alsa"
 SOUND_HZ = 48000
@@ -46,11 +50,6 @@ class Network:
         return os.path.exists(self.path)
 
 
-def package_file(*parts):
-    """A file of an installed package."""
-    return os.path.join(PACKAGES, *parts)
-
-
 @functools.cache
 def sound():
     """Spoken words, at SOUND_HZ, in [-1, 1]."""
@@ -67,24 +66,6 @@ def sound_at(rate_hz, samples):
     positions = np.arange(samples) * (SOUND_HZ / rate_hz)
     words = sound()
     return np.interp(positions, np.arange(len(words)), words).astype(np.float32)
-
-
-def photo(height, width):
-    """A picture of the demo as [1, 3, height, width] in [0, 1]."""
-    with Image.open(os.path.join(ROOT, "docs", "demo.png")) as image:
-        pixels = np.asarray(image.convert("RGB").resize((width, height)), np.float32) / 255
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
-
-
-def text_picture(height, width, text="Camshaft 2026"):
-    """A line of text, black on white, as the OCR networks want it: [1, 3, height, width] in
-    [-1, 1]."""
-    image = Image.new("RGB", (width, height), "white")
-    size = min(height * 0.7, 1.7 * width / len(text))
-    ImageDraw.Draw(image).text((width * 0.02, height / 2), text, "black", anchor="lm",
-                               font=ImageFont.load_default(size=size))
-    pixels = np.asarray(image, np.float32) / 127.5 - 1
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
 
 
 def ocr_networks():

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Camshaft beside other engines; `python tools/bench_peers --help`."""

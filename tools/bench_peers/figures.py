@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Numbers out of samples: percentiles, ratios, shares, errors."""
+
+import math
+import statistics
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+def percentile(samples, percent):
+    """The smallest sample that at least `percent` % of the samples don't exceed."""
+    ordered = sorted(samples)
+    rank = math.ceil(percent / 100 * len(ordered))
+    return ordered[max(rank, 1) - 1]
+
+
+@dataclass
+class Timing:
+    """The runs of one engine on one network, in ms, by rounds."""
+
+    rounds: list = field(default_factory=list)
+
+    def samples(self):
+        """All runs."""
+        return [ms for burst in self.rounds for ms in burst]
+
+    def p50(self):
+        """Median of all runs."""
+        return percentile(self.samples(), 50)
+
+    def p99(self):
+        """99th percentile of all runs."""
+        return percentile(self.samples(), 99)
+
+    def jitter(self):
+        """p99 / p50."""
+        return self.p99() / self.p50()
+
+
+def paired_ratio(ours, theirs):
+    """How long ours takes for what takes theirs 1: the median over rounds of the ratio of medians.
+    Both were measured moments apart in each round, so that what the machine did beside matters
+    little."""
+    return statistics.median(percentile(a, 50) / percentile(b, 50)
+                             for a, b in zip(ours.rounds, theirs.rounds))
+
+
+def best_peer(timings, own):
+    """The name of the fastest engine that is not ours, by median; None where there is none."""
+    peers = [name for name in timings if name not in own]
+    return min(peers, key=lambda name: timings[name].p50(), default=None)
+
+
+def geometric_mean(values):
+    """Of positive numbers; None of none."""
+    values = list(values)
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def share_of_peak(flops, ms, peak_gflops):
+    """What a run of direct arithmetic reaches of the most that the threads can do. Above 1 where an
+    engine does less arithmetic, as with Winograd convolutions."""
+    return flops / (ms * 1e-3) / (peak_gflops * 1e9)
+
+
+def error_in_tolerances(actual, expected, rtol, atol):
+    """The largest |actual - expected| / (atol + rtol |expected|) over all outputs: outside where
+    above 1. Infinite where shapes or non-finite values differ."""
+    worst = 0.0
+    if len(actual) != len(expected):
+        return math.inf
+    for got, wanted in zip(actual, expected):
+        got, wanted = np.asarray(got, np.float64), np.asarray(wanted, np.float64)
+        if got.size != wanted.size:
+            return math.inf
+        got = got.reshape(wanted.shape)  # some engines have no batch axis
+        if not np.array_equal(np.isfinite(got), np.isfinite(wanted)):
+            return math.inf
+        finite = np.isfinite(wanted)
+        if finite.any():
+            gap = np.abs(got - wanted)[finite] / (atol + rtol * np.abs(wanted[finite]))
+            worst = max(worst, float(gap.max()))
+    return worst

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Outcomes as text, as Markdown and as JSON."""
+
+from bench_peers import figures
+from bench_peers.roster import OWN
+
+
+def cell(value, pattern="%.2f"):
+    """A number, or a dash for none."""
+    return "-" if value is None else pattern % value
+
+
+def columns(rows, left=1):
+    """Rows of cells under one another; the first `left` columns aligned to the left."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join(text.ljust(width) if i < left else text.rjust(width)
+                               for i, (text, width) in enumerate(zip(row, widths))).rstrip()
+                     for row in rows)
+
+
+def engine_row(outcome, name):
+    """The numbers of an engine on a network."""
+    timing, error = outcome.timings[name], outcome.errors.get(name)
+    best = figures.best_peer(outcome.timings, OWN)
+    share = None
+    if outcome.flops and outcome.peak_gflops:
+        share = figures.share_of_peak(outcome.flops, timing.p50(), outcome.peak_gflops)
+    ratio = figures.paired_ratio(timing, outcome.timings[best]) if best else None
+    return {"p50_ms": timing.p50(), "p99_ms": timing.p99(), "p99_over_p50": timing.jitter(),
+            "ratio_to_best_peer": ratio, "share_of_peak": share, "error_in_tolerances": error,
+            "runs": len(timing.samples())}
+
+
+def outcome_text(outcome):
+    """The table of one network, and the reasons of what is missing."""
+    best = figures.best_peer(outcome.timings, OWN)
+    rows = [("engine", "p50 ms", "p99 ms", "p99/p50", "to best", "of peak", "error", "runs")]
+    for name in sorted(outcome.timings, key=lambda name: outcome.timings[name].p50()):
+        row = engine_row(outcome, name)
+        share = row["share_of_peak"]
+        rows.append((name + (" *" if name == best else ""), cell(row["p50_ms"], "%.3f"),
+                     cell(row["p99_ms"], "%.3f"), cell(row["p99_over_p50"]),
+                     cell(row["ratio_to_best_peer"]), cell(share and 100 * share, "%.0f %%"),
+                     cell(row["error_in_tolerances"], "%.3g"), str(row["runs"])))
+    lines = ["%s, %d thread%s" % (outcome.network, outcome.threads,
+                                  "" if outcome.threads == 1 else "s"), columns(rows)]
+    lines += ["%s: %s" % item for item in sorted(outcome.reasons.items())]
+    if outcome.error_reason:
+        lines.append("no errors: " + outcome.error_reason)
+    return "\n".join(lines) + "\n"
+
+
+def ratios(outcomes, name="camshaft"):
+    """(outcome, ratio to the best peer) where both are known."""
+    for outcome in outcomes:
+        best = figures.best_peer(outcome.timings, OWN)
+        if best and name in outcome.timings:
+            yield outcome, figures.paired_ratio(outcome.timings[name], outcome.timings[best])
+
+
+def summary_text(outcomes):
+    """The geometric mean of the ratios, and where we lose, the worst first."""
+    found = sorted(ratios(outcomes), key=lambda item: -item[1])
+    if not found:
+        return ""
+    lines = ["geometric mean of Camshaft / best peer over %d: %.2f" % (
+        len(found), figures.geometric_mean(ratio for _, ratio in found))]
+    for outcome, ratio in found:
+        if ratio > 1:
+            lines.append("slower: %s, %d thread%s, %.2f of %s" % (
+                outcome.network, outcome.threads, "" if outcome.threads == 1 else "s", ratio,
+                figures.best_peer(outcome.timings, OWN)))
+    return "\n".join(lines) + "\n"
+
+
+def markdown(outcomes, names):
+    """A row for each network, as the README has them."""
+    head = ["network", "threads", *names, "Camshaft / best", "p99/p50", "best's", "of peak",
+            "error"]
+    lines = ["| %s |" % " | ".join(head), "|" + "---|" * len(head)]
+    for outcome in outcomes:
+        best = figures.best_peer(outcome.timings, OWN)
+        times = ["%.2f" % outcome.timings[name].p50() if name in outcome.timings else "-"
+                 for name in names]
+        own = engine_row(outcome, "camshaft") if "camshaft" in outcome.timings else {}
+        ratio, share = own.get("ratio_to_best_peer"), own.get("share_of_peak")
+        lines.append("| %s |" % " | ".join([
+            outcome.network, str(outcome.threads), *times, cell(ratio, "**%.2f**"),
+            cell(own.get("p99_over_p50")), cell(outcome.timings[best].jitter() if best else None),
+            cell(share and 100 * share, "%.0f %%"), cell(own.get("error_in_tolerances"), "%.2g")]))
+    return "\n".join(lines) + "\n"
+
+
+def as_json(outcomes):
+    """Everything, with the samples."""
+    def one(outcome):
+        engines = {name: dict(engine_row(outcome, name), rounds_ms=timing.rounds,
+                              opened=outcome.opened.get(name))
+                   for name, timing in outcome.timings.items()}
+        return {"network": outcome.network, "threads": outcome.threads, "engines": engines,
+                "best_peer": figures.best_peer(outcome.timings, OWN), "reasons": outcome.reasons,
+                "flops": outcome.flops, "peak_gflops": outcome.peak_gflops,
+                "error_reason": outcome.error_reason}
+
+    means = {str(threads): figures.geometric_mean(
+        ratio for outcome, ratio in ratios(outcomes) if outcome.threads == threads)
+             for threads in sorted({outcome.threads for outcome in outcomes})}
+    return {"outcomes": [one(outcome) for outcome in outcomes], "geometric_mean": means}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""One engine in a process of its own: `python -m bench_peers.worker MODULE CPU,CPU`.
+
+Reads a line of JSON, does it, answers with a line of JSON; ends with its input. What engines print
+goes to the standard error. Requests, by "do":
+
+    convert  model, folder, threads          -> path
+    open     path, inputs, outputs, threads  -> load_ms, first_ms, base_kb, peak_kb
+    burst    seconds, least, warmup, clock   -> ms: of each run, by the clock "wall" or "cpu"
+    outputs  path                            -> writes the last run's outputs as .npz, by number
+    idle     seconds                         -> cpu_ms that the process took while nobody asked
+    memory                                   -> peak_kb
+
+A request that fails is answered with "error", a sentence.
+"""
+
+import gc
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+
+import numpy as np
+
+
+# The CPU's counts what all threads of the process do, and not what it waits for.
+CLOCKS = {"wall": time.perf_counter_ns, "cpu": time.process_time_ns}
+
+
+def milliseconds_since(start_ns):
+    """On the wall's clock."""
+    return (time.perf_counter_ns() - start_ns) * 1e-6
+
+
+def memory_kb(field):
+    """VmHWM, the most resident memory, or VmRSS, the present."""
+    with open("/proc/self/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith(field))
+
+
+def forget_peak():
+    """Lets the peak of resident memory begin again."""
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as f:
+        f.write("5")
+
+
+def cpu_ms():
+    """Time that all threads of this process have taken."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return (usage.ru_utime + usage.ru_stime) * 1e3
+
+
+class Worker:
+    """What the requests do."""
+
+    def __init__(self, module, cpus):
+        self._cpus = cpus
+        self._class = importlib.import_module(module).Engine
+        self._engine = None
+
+    def convert(self, model, folder, threads):
+        """The file for open."""
+        return {"path": self._class.convert(model, folder, threads)}
+
+    def open(self, path, inputs, outputs, threads):
+        """From the file to a ready engine, and the first run."""
+        with np.load(inputs) as arrays:
+            values = {name: arrays[name] for name in arrays.files}
+        forget_peak()
+        base_kb, start_ns = memory_kb("VmRSS"), time.perf_counter_ns()
+        self._engine = self._class(path, values, outputs, threads, self._cpus)
+        load_ms, start_ns = milliseconds_since(start_ns), time.perf_counter_ns()
+        self._engine.run()
+        first_ms = milliseconds_since(start_ns)
+        return {"load_ms": load_ms, "first_ms": first_ms, "base_kb": base_kb,
+                "peak_kb": memory_kb("VmHWM")}
+
+    def burst(self, seconds, least, warmup, clock="wall"):
+        """Runs for some seconds, at least so many, after some that don't count."""
+        now_ns = CLOCKS[clock]
+        for _ in range(warmup):
+            self._engine.run()
+        samples, end_ns = [], time.perf_counter_ns() + int(seconds * 1e9)
+        while len(samples) < least or time.perf_counter_ns() < end_ns:
+            start_ns = now_ns()
+            self._engine.run()
+            samples.append((now_ns() - start_ns) * 1e-6)
+        return {"ms": samples}
+
+    def outputs(self, path):
+        """Of the last run."""
+        np.savez(path, *self._engine.outputs())
+        return {}
+
+    def idle(self, seconds):
+        """After a moment in which threads may still wait for work."""
+        time.sleep(0.2)
+        before = cpu_ms()
+        time.sleep(seconds)
+        return {"cpu_ms": cpu_ms() - before}
+
+    def memory(self):
+        """Until now."""
+        return {"peak_kb": memory_kb("VmHWM")}
+
+
+def answer(worker, line):
+    """The answer to a request."""
+    request = json.loads(line)
+    try:
+        return getattr(worker, request.pop("do"))(**request)
+    except Exception as error:  # whatever an engine raises becomes a sentence
+        return {"error": "%s: %s" % (type(error).__name__, str(error).strip() or "without a word")}
+
+
+def main(module, cpus):
+    """Pins the process, imports the engine, answers until the input ends."""
+    cpus = [int(cpu) for cpu in cpus.split(",")]
+    os.sched_setaffinity(0, cpus)
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # engines print what they like
+    try:
+        worker, ready = Worker(module, cpus), {"ready": True}
+    except Exception as error:
+        worker, ready = None, {"error": "%s: %s" % (type(error).__name__, error)}
+    print(json.dumps(ready), file=channel, flush=True)
+    gc.disable()
+    for line in sys.stdin if worker else ():
+        print(json.dumps(answer(worker, line)), file=channel, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
