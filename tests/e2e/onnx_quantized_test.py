@@ -5,8 +5,10 @@ import unittest
 
 import numpy as np
 import onnx
+import onnx.parser
 import peers
-from onnx_cases import make_case
+from onnx import numpy_helper
+from onnx_cases import Case, make_case
 
 RNG = np.random.default_rng(23)
 
@@ -100,6 +102,50 @@ def elementwise_cases():
                      f32(0.03), np.uint8(10)], axis=1)
 
 
+def dequantized_case(name, text, inputs, weights):
+    """A case of a model in text; `weights` are its initializers."""
+    model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 13]>\n' + text)
+    model.graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in weights.items())
+    return Case(name, model, inputs, [])
+
+
+def dequantized_conv():
+    """A convolution between quantised tensors, as quantising tools write it; also its result before
+    that is quantised."""
+    x = RNG.standard_normal((1, 16, 40, 40)).astype(np.float32)
+    weights = {"w": RNG.integers(-127, 128, (24, 16, 3, 3)).astype(np.int8),
+               "w_scale": RNG.uniform(0.001, 0.004, 24).astype(np.float32),
+               "w_zero": np.zeros(24, np.int8), "bias": RNG.standard_normal(24).astype(np.float32),
+               "x_scale": f32(0.031), "x_zero": np.uint8(121),
+               "y_scale": f32(0.047), "y_zero": np.uint8(117)}
+    return dequantized_case("dequantized_conv", """g (float[1,16,40,40] x) =>
+            (uint8[1,24,40,40] y, float[1,24,40,40] exact) {
+        q = QuantizeLinear(x, x_scale, x_zero)
+        d = DequantizeLinear(q, x_scale, x_zero)
+        dw = DequantizeLinear<axis=0>(w, w_scale, w_zero)
+        exact = Conv<pads=[1,1,1,1]>(d, dw, bias)
+        y = QuantizeLinear(exact, y_scale, y_zero)
+    }""", [x], weights)
+
+
+def dequantized_mat_mul():
+    """Weights of eight bits and activations that the model does not quantise."""
+    weights = {"w": RNG.integers(-127, 128, (256, 64)).astype(np.int8),
+               "scale": RNG.uniform(0.001, 0.004, 64).astype(np.float32),
+               "zero": np.zeros(64, np.int8)}
+    return dequantized_case("dequantized_mat_mul", """g (float[32,256] x) => (float[32,64] y) {
+        dw = DequantizeLinear<axis=1>(w, scale, zero)
+        y = MatMul(x, dw)
+    }""", [RNG.standard_normal((32, 256)).astype(np.float32)], weights)
+
+
+def near_tie(case):
+    """Where the convolution's result divided by the scale is half way between two integers, as far
+    as float32 can tell."""
+    quotients = case.outputs[1].astype(np.float64) / 0.047
+    return abs(quotients - np.floor(quotients) - 0.5) < 1e-3
+
+
 class OnnxQuantized(unittest.TestCase):
     def check(self, cases, atol):
         cases, wrong = peers.refer(cases, rtol=1e-6, atol=atol)
@@ -114,6 +160,27 @@ class OnnxQuantized(unittest.TestCase):
     # onnxruntime rounds the quotient of some of these in another order.
     def test_other_operators_are_within_one_step(self):
         self.check(list(elementwise_cases()), 1)
+
+    def test_a_dequantized_product_is_one_of_floats(self):
+        case = dequantized_mat_mul()
+        case.outputs = peers.reference(case, is_optimized=False)
+        case.rtol, case.atol = 1e-4, 1e-5
+        self.assertEqual(peers.wrong_on_oracle([case]), [])
+        for target in peers.TARGETS:
+            self.assertEqual(peers.wrong_on_target([case], target), [])
+
+    # Two sums in other orders, on either side of a tie, are a step apart.
+    def test_a_dequantized_convolution_differs_at_ties_only(self):
+        case = dequantized_conv()
+        case.outputs = peers.reference(case, is_optimized=False)
+        ties = near_tie(case)
+        self.assertLess(ties.mean(), 0.01)
+        for target in peers.TARGETS:
+            actual = peers.run_on_target(case, target)
+            np.testing.assert_allclose(actual["exact"], case.outputs[1], 1e-4, 1e-5)
+            steps = abs(actual["y"].astype(int) - case.outputs[0])
+            self.assertEqual(steps[~ties].max(), 0)
+            self.assertLessEqual(steps.max(), 1)
 
 
 if __name__ == "__main__":
