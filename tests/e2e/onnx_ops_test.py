@@ -12,6 +12,7 @@ import re
 import tempfile
 import unittest
 
+import e2e
 import numpy as np
 import onnx_cases
 import onnx_sources
@@ -69,17 +70,36 @@ def judge(results, unsupported, expected_failures):
                     for r in (*unsupported, *expected_failures) if r not in used]
 
 
+README = os.path.join(e2e.ROOT, "README.md")
+README_ROW = r"^\| ([\d,]+) \| oracle, `llvm`, `cpu` \| ([\d,]+) \| ([\d,]+):[^|]*\| ([\d,]+):[^|]*\|$"
+
+
+def readme_counts(text):
+    """(cases, passed, refused, expected failures) of the README's row, or None without one."""
+    row = re.search(README_ROW, text, re.MULTILINE)
+    return tuple(int(number.replace(",", "")) for number in row.groups()) if row else None
+
+
+def counts_of(results, on):
+    """The same of a run on one implementation."""
+    counts = collections.Counter(r.status for r in results if r.on == on)
+    return sum(counts.values()), counts["passed"], counts["unsupported"], counts["failed"]
+
+
 class Conformance(unittest.TestCase):
     def test_all_cases(self):
         cases = [*onnx_sources.generated_cases(), *onnx_sources.packaged_cases()]
         with tempfile.TemporaryDirectory() as folder:
             results = onnx_cases.run_cases(list(onnx_sources.unique(cases)), folder,
                                            on=IMPLEMENTATIONS, jobs=os.cpu_count())
-        for on in IMPLEMENTATIONS:
-            counts = collections.Counter(r.status for r in results if r.on == on)
-            print("%s: %d passed, %d unsupported, %d failed" % (
-                on, counts["passed"], counts["unsupported"], counts["failed"]))
         self.assertEqual(judge(results, REFUSED, EXPECTED_FAILURES), [])
+        with open(README, encoding="utf-8") as f:
+            written = readme_counts(f.read())
+        for on in IMPLEMENTATIONS:
+            counted = counts_of(results, on)
+            self.assertEqual(written, counted, "README.md's row of conformance cases must say: "
+                             "{:,} cases, {:,} pass, {:,} refused, {:,} expected failures "
+                             "(counted on {})".format(*counted, on))
 
 
 class Harness(unittest.TestCase):
@@ -99,6 +119,14 @@ class Harness(unittest.TestCase):
         self.assertEqual([r.status for r in wrong], ["failed"] * 3)
         other_type = self.run_abs(outputs=[np.float64([1, 2])])
         self.assertEqual([r.status for r in other_type], ["failed"] * 3)
+
+    def test_counts_are_read_and_counted(self):
+        row = "a\n| 2,528 | oracle, `llvm`, `cpu` | 2,365 | 145: strings, text | 18: draws |\nb"
+        self.assertEqual(readme_counts(row), (2528, 2365, 145, 18))
+        self.assertIsNone(readme_counts(row.replace("oracle", "nothing")))
+        results = self.run_abs(outputs=[np.float32([1, 2])]) + self.run_abs(
+            outputs=[np.float32([1, 3])])
+        self.assertEqual(counts_of(results, "llvm"), (2, 1, 0, 1))
 
     def test_reasons_are_held_to_account(self):
         passed = self.run_abs(outputs=[np.float32([1, 2])])

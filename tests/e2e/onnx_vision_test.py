@@ -294,6 +294,25 @@ def resize_antialias(make, name):
                      coordinate_transformation_mode=make.pick("half_pixel", "align_corners"))
 
 
+def resize_symmetric(make, name):
+    """half_pixel_symmetric moves the picture where scales do not give whole extents."""
+    x = make.rand(1, make.pick(1, 8), *make.some(2, 3, 9))
+    scales = np.float32([make.pick(0.4, 0.7, 1.3, 2.6), make.pick(0.6, 0.75, 1.7, 3.0)])
+    return make_case(name, "Resize", [x, None, scales], 19, mode=make.pick("linear", "cubic"),
+                     axes=make.pick([2, 3], [-2, -1], [3, 2]),
+                     coordinate_transformation_mode="half_pixel_symmetric")
+
+
+def resize_policy(make, name):
+    """Sizes of two neighbouring axes, which keep their ratio."""
+    x = make.rand(*make.some(4, 2, 7))
+    axes = make.pick([2, 3], [3, 2], [1, 2])
+    return make_case(name, "Resize", [x, None, None, ints(*make.some(2, 2, 11))], 19,
+                     mode="linear", axes=axes,
+                     keep_aspect_ratio_policy=make.pick("not_larger", "not_smaller", "stretch"),
+                     coordinate_transformation_mode=make.pick("half_pixel", "asymmetric"))
+
+
 def pad(make, name):
     mode = make.pick("constant", "reflect", "edge", "wrap")
     x = make.rand(*make.some(3, 3, 6))
@@ -314,7 +333,8 @@ def reverse_sequence(make, name):
 
 OPERATORS = (grid_sample, affine_grid, deform_conv, roi_align, max_roi_pool, conv, conv_transpose,
              max_pool, max_pool_of_many, average_pool, lp_pool, global_pool, col2im, max_unpool,
-             resize, resize_crop, resize_antialias, pad, reverse_sequence)
+             resize, resize_crop, resize_antialias, pad, reverse_sequence, resize_symmetric,
+             resize_policy)
 
 
 class OnnxVision(unittest.TestCase):

@@ -40,6 +40,9 @@ def make_network(name, size):
     torch.manual_seed(0)
     has_backbone = "weights_backbone" in inspect.signature(make).parameters
     network = make(weights=None, **({"weights_backbone": None} if has_backbone else {}))
+    for module in network.modules():  # ViT's last layer begins as zeros: it would say nothing
+        if isinstance(module, torch.nn.Linear) and not module.weight.any():
+            torch.nn.init.trunc_normal_(module.weight, std=0.02)
     settle(network.backbone if is_detector(name) else network, size)
     return network.eval()
 
