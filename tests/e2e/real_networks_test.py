@@ -156,6 +156,19 @@ class RealNetworks(unittest.TestCase):
                 self.assertEqual(self.best_boxes(got, network.boxes[i]),
                                  self.best_boxes(wanted, network.boxes[i]), name)
 
+    def test_a_wrong_detection_is_seen(self):
+        expected = {"boxes": np.float32([[0, 0, 4, 4], [1, 1, 5, 5]]), "scores": np.float32([1, 1]),
+                    "classes": np.int64([3, 7])}
+        swapped = [array[::-1] for array in expected.values()]
+        self.compare_detections(expected, swapped)
+        for i in range(len(swapped)):
+            wrong = [array.copy() for array in swapped]
+            wrong[i][0] += 1
+            with self.assertRaisesRegex(AssertionError, "detection 1 is missing"):
+                self.compare_detections(expected, wrong)
+        with self.assertRaises(AssertionError):
+            self.compare_detections(expected, [np.concatenate([a, a[:1]]) for a in swapped])
+
     @staticmethod
     def best_boxes(output, rows):
         """(box, class) of the best scores, in order."""

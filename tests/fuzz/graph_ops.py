@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from graph_maker import BOOL, FLOATS, INTEGERS, UNSIGNED, Unfit
+from graph_maker import BOOL, FLOATS, INTEGERS, SIGNED, UNSIGNED, Unfit
 
 EXACT_UNARY = ("Neg", "Abs", "Relu")
 SMOOTH_UNARY = {  # operator -> the magnitude of its result, or None where it is that of its operand
@@ -83,6 +83,31 @@ def divide(m):
         return m.node("Div", [x, y], exact=False, magnitude=2 * x.magnitude)
     data = m.rng.integers(1, 12, broadcast_shape(m, x.shape))
     return m.node(m.choose(("Div", "Mod")), [x, m.constant(data.astype(x.dtype))])
+
+
+def signed_divide(m):
+    """By numbers of both signs, but -1, by which the least integer has no quotient."""
+    fit = [v for v in m.graph.values if v.dtype in SIGNED]
+    x = m.choose(fit) if fit else m.input(m.array(m.choose(SIGNED), m.some_shape()))
+    shape = broadcast_shape(m, x.shape)
+    data = m.rng.integers(2, 12, shape) * m.rng.choice([-1, 1], shape)
+    op = m.choose(("Div", "Mod", "Mod"))
+    more = {"fmod": m.between(0, 1)} if op == "Mod" else {}
+    m.node(op, [x, m.constant(data.astype(x.dtype))], **more)
+
+
+def integer_power(m):
+    """Of small integers, and floats to the power of integers."""
+    x = m.pick(lambda v: v.dtype in SIGNED[2:] or v.dtype in FLOATS[:2])
+    if x.is_int:
+        x = m.node("Clip", [x, *(m.constant(np.asarray(b, x.dtype)) for b in (-9, 9))])
+    elif x.magnitude > 10:
+        raise Unfit
+    dtype = m.choose((x.dtype, *SIGNED[2:]))
+    exponent = m.rng.integers(0, 4, broadcast_shape(m, x.shape)).astype(dtype)
+    m.node_of("Pow", [x, m.constant(exponent)],
+              [(x.dtype, np.broadcast_shapes(x.shape, exponent.shape))], exact=not x.is_float,
+              magnitude=max(1, x.magnitude) ** 3)
 
 
 def float_mod(m):
@@ -371,8 +396,8 @@ def cum_sum(m):
 
 
 OPERATORS = {f.__name__.rstrip("_"): f for f in (
-    unary_exact, unary_smooth, unary_steps, unary_positive, add_sub, multiply, divide, float_mod,
-    min_max, sum_mean, clip, power, prelu, compare, logic, where, bits, shift, cast, transpose,
+    unary_exact, unary_smooth, unary_steps, unary_positive, add_sub, multiply, divide,
+    signed_divide, integer_power, float_mod, min_max, sum_mean, clip, power, prelu, compare, logic, where, bits, shift, cast, transpose,
     reshape, squeeze, unsqueeze, flatten, expand, tile, slice_, pad, concat, split, depth_space,
     trilu, gather, gather_elements, gather_nd, scatter_elements, scatter_nd, one_hot, top_k,
     cum_sum)}

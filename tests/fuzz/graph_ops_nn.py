@@ -5,6 +5,8 @@ import numpy as np
 
 from graph_maker import FLOATS, Unfit
 
+DENORMAL = {"float64": 1e-310, "float32": 1e-40, "float16": 3e-7, "bfloat16": 1e-40}
+
 
 def is_image(value):
     """A batch of channels over one to three axes."""
@@ -41,10 +43,10 @@ def window(m, x, most_dilation=3):
 
 
 def weights(m, dtype, shape, fan_in):
-    """Weights that keep the magnitude, some of them denormal."""
+    """Weights that keep the magnitude, some of them denormal in their type."""
     data = m.rng.uniform(-1, 1, shape) * np.sqrt(3.0 / max(fan_in, 1))
     if m.chance(0.2):
-        data = np.where(m.rng.random(shape) < 0.1, 1e-40, data)
+        data = np.where(m.rng.random(shape) < 0.1, DENORMAL[dtype.name], data)
     return m.constant(data.astype(dtype)) if m.chance(0.8) else m.input(data.astype(dtype))
 
 
@@ -187,6 +189,23 @@ def reduce(m):
            magnitude=growth, keepdims=m.between(0, 1))
 
 
+def reduce_products(m):
+    """Of numbers near 1."""
+    x = m.pick(lambda v: v.is_float and v.rank > 0 and 0 not in v.shape)
+    near = m.node("Add", [m.node("Sigmoid", [x], exact=False, magnitude=1),
+                          m.constant(np.asarray(0.5, x.dtype))], exact=False, magnitude=1.5)
+    axis = m.between(-x.rank, x.rank - 1)
+    op = m.choose(("Prod", "LogSum", "LogSumExp"))
+    m.node("Reduce" + op, [near, m.ints(axis)], exact=False, keepdims=m.between(0, 1),
+           magnitude=1.5 ** x.shape[axis] if op == "Prod" else 10)
+
+
+def global_lp_pool(m):
+    x = image(m)
+    m.node("GlobalLpPool", [x], exact=False, magnitude=x.magnitude * np.prod(x.shape[2:]),
+           p=m.choose((1, 2)))
+
+
 def arg_reduce(m):
     x = m.pick(lambda v: v.exact and v.rank > 0 and 0 not in v.shape)
     m.node(m.choose(("ArgMax", "ArgMin")), [x], magnitude=1, axis=m.between(-x.rank, x.rank - 1),
@@ -263,4 +282,4 @@ def quantize(m):
 
 OPERATORS = {f.__name__: f for f in (
     conv, conv_transpose, max_pool, average_pool, global_pool, lp_pool, integer_conv, mat_mul, gemm,
-    einsum, reduce, arg_reduce, softmax, layer_norm, channel_norm, local_norm, resize, quantize)}
+    einsum, reduce, reduce_products, global_lp_pool, arg_reduce, softmax, layer_norm, channel_norm, local_norm, resize, quantize)}
