@@ -20,7 +20,7 @@ class Engine:
     """Doubles."""
 
     @staticmethod
-    def convert(model, folder, threads):
+    def convert(model, inputs, folder, threads):
         """Nothing to do."""
         return model
 

@@ -14,8 +14,9 @@ from dataclasses import replace
 from unittest import mock
 
 import numpy as np
+import onnx
 from e2e import BUILD, ROOT, make_model
-from onnx import helper
+from onnx import TensorProto, helper
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 
@@ -35,8 +36,17 @@ def quiet(_):
 
 def fake_peer(mode="", name="fake", needs=sys.executable):
     """tests/support/fake_engine.py as a peer."""
-    return Peer(name, "fake_engine", sys.executable, needs, "nobody can",
-                lambda threads, cpus, beam: {"FAKE_ENGINE": mode})
+    return Peer(name, "fake_engine", sys.executable, needs, "nobody can", converts=True,
+                environment=lambda threads, cpus, beam: {"FAKE_ENGINE": mode})
+
+
+def is_alive(pid):
+    """Whether a process is there and is no zombie."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 class Figures(unittest.TestCase):
@@ -161,7 +171,7 @@ class Protocol(WithFolder):
     def test_questions_are_answered(self):
         client, opened = self.opened()
         self.assertGreater(opened["base_kb"], 0)
-        self.assertEqual(client.ask("convert", model="m", folder="", threads=1), {"path": "m"})
+        self.assertEqual(client.ask("convert", model="m", inputs="", folder="", threads=1), {"path": "m"})
         burst = client.ask("burst", seconds=0, least=4, warmup=1)
         self.assertEqual(len(burst["ms"]), 4)
         self.assertEqual(len(client.ask("burst", seconds=0, least=2, warmup=0,
@@ -183,6 +193,23 @@ class Protocol(WithFolder):
     def test_an_idle_engine_takes_no_time(self):
         client, _ = self.opened()
         self.assertLess(client.ask("idle", seconds=0.3)["cpu_ms"], 50)
+
+    def test_processes_end_with_the_one_that_asks(self):
+        script = """
+import os, sys
+from bench_peers.client import Client
+from bench_peers.roster import ROSTER
+client = Client(ROSTER["onnxruntime"], 1, [int(sys.argv[1])], sys.argv[2])
+print(client.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+        done = subprocess.run([sys.executable, "-c", script, str(CPUS[0]), self.path("log")],
+                              stdout=subprocess.PIPE, text=True, check=False,
+                              env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools")))
+        deadline = time.monotonic() + 10
+        while is_alive(int(done.stdout)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertFalse(is_alive(int(done.stdout)))
 
     def test_failures_are_sentences(self):
         with self.assertRaises(EngineFailed) as failed:
@@ -230,6 +257,24 @@ class Command(WithFolder):
         self.assertEqual(value.shape, (3, 4))
         self.assertEqual(rounds.output_names(prepared), ["y"])
         np.testing.assert_array_equal(reference.expected_outputs(prepared)[0], given["x"])
+
+    def test_inputs_of_bytes_become_floats(self):
+        source = self.path("bytes.onnx")
+        model = helper.make_model(helper.make_graph(
+            [helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
+             helper.make_node("Relu", ["f"], ["y"])], "bytes",
+            [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 4])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])]), ir_version=8,
+            opset_imports=[helper.make_opsetid("", 17)])
+        onnx.save(model, source)
+        prepared = subjects.prepare(subjects.Subject("bytes", source), self.folder)
+        floats = subjects.with_floats(prepared)
+        [node] = onnx.load(floats.model).graph.node
+        self.assertEqual((node.op_type, list(node.input)), ("Relu", ["x"]))
+        [value], [original] = map(reference.read_arrays, (floats.inputs, prepared.inputs))
+        self.assertEqual((value.dtype, original.dtype), (np.float32, np.uint8))
+        np.testing.assert_array_equal(value, original)
+        self.assertIs(subjects.with_floats(floats), floats)
 
     def test_wrong_options_are_refused(self):
         known = subjects.all_subjects()

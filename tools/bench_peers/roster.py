@@ -37,6 +37,8 @@ class Peer:
     python: str
     needs: str  # a file without which it is absent
     how: str  # to get it
+    converts: bool = False  # has a format of its own; else it opens ONNX files
+    needs_floats: bool = False  # knows no inputs of integers
     environment: Callable = no_environment
 
     def check(self):
@@ -46,12 +48,13 @@ class Peer:
 
 
 def _ours(name):
-    return Peer(name, "bench_peers.engines." + name, sys.executable, LIBRARY, "scons runtime")
+    return Peer(name, "bench_peers.engines." + name, sys.executable, LIBRARY, "scons runtime",
+                converts=True)
 
 
-def _peer(name, environment=no_environment):
+def _peer(name, **fields):
     return Peer(name, "bench_peers.engines." + name, PEERS_PYTHON, PEERS_PYTHON,
-                "tools/setup.sh --peers", environment)
+                "tools/setup.sh --peers", **fields)
 
 
 ROSTER = {peer.name: peer for peer in (
@@ -59,8 +62,8 @@ ROSTER = {peer.name: peer for peer in (
     _ours("camshaft_cpu"),
     Peer("onnxruntime", "bench_peers.engines.onnxruntime", sys.executable, sys.executable, ""),
     _peer("openvino"),
-    _peer("ncnn", openmp_environment),
-    _peer("mnn"),
-    _peer("tinygrad", tinygrad_environment),
+    _peer("ncnn", converts=True, needs_floats=True, environment=openmp_environment),
+    _peer("mnn", converts=True),
+    _peer("tinygrad", environment=tinygrad_environment),
 )}
 DEFAULT = [name for name in ROSTER if name != "camshaft_cpu"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from bench_peers import figures, reference
+from bench_peers import figures, reference, subjects
 from bench_peers.client import Client, EngineFailed
 from bench_peers.places import CAMSHAFT, Absent
 from bench_peers.roster import ROSTER
@@ -54,11 +54,15 @@ def open_engine(name, prepared, settings):
     """A client whose engine is ready, and the answer to `open`. Raises Absent or EngineFailed."""
     peer = ROSTER[name]
     peer.check()
+    if peer.needs_floats:
+        prepared = subjects.with_floats(prepared)
     log = os.path.join(prepared.folder, name + ".log")
     arguments = (peer, settings.threads, settings.cpus, log, settings.beam)
-    with Client(*arguments) as converter:  # whose memory doesn't count
-        path = converter.ask("convert", model=prepared.model, folder=prepared.folder,
-                             threads=settings.threads)["path"]
+    path = prepared.model
+    if peer.converts:
+        with Client(*arguments) as converter:  # whose memory doesn't count
+            path = converter.ask("convert", model=path, inputs=prepared.inputs,
+                                 folder=prepared.folder, threads=settings.threads)["path"]
     client = Client(*arguments)
     try:
         return client, client.ask("open", path=path, inputs=prepared.inputs,

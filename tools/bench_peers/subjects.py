@@ -7,7 +7,7 @@ Every engine gets the same file, whose inputs have fixed extents, and the same i
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
@@ -123,3 +123,40 @@ def prepare(subject, folder):
     write_if_changed(prepared.model, fix_shapes(model, values).SerializeToString())
     np.savez(prepared.inputs, **values)
     return prepared
+
+
+def with_floats(prepared):
+    """The same with inputs of float32 in the place of integers that only Cast nodes read, which
+    then have nothing left to do; as it is where there are none."""
+    model = onnx.load(prepared.model)
+    floats = set()
+    for info in graph_inputs(model):
+        readers = {node.op_type for node in model.graph.node if info.name in node.input}
+        kind = info.type.tensor_type
+        if readers == {"Cast"} and kind.elem_type != onnx.TensorProto.FLOAT:
+            kind.elem_type = onnx.TensorProto.FLOAT
+            floats.add(info.name)
+    if not floats:
+        return prepared
+    result = replace(prepared, model=os.path.join(prepared.folder, "model_f32.onnx"),
+                     inputs=os.path.join(prepared.folder, "inputs_f32.npz"))
+    write_if_changed(result.model, without_casts(model, floats).SerializeToString())
+    with np.load(prepared.inputs) as arrays:
+        np.savez(result.inputs, **{name: arrays[name].astype(np.float32) if name in floats
+                                   else arrays[name] for name in arrays.files})
+    return result
+
+
+def without_casts(model, names):
+    """Has the readers of casts of inputs read the inputs."""
+    renamed, kept = {}, []
+    for node in model.graph.node:
+        if node.op_type == "Cast" and node.input[0] in names:
+            renamed[node.output[0]] = node.input[0]
+            continue
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+        kept.append(node)
+    nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model

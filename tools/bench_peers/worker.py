@@ -4,7 +4,7 @@
 Reads a line of JSON, does it, answers with a line of JSON; ends with its input. What engines print
 goes to the standard error. Requests, by "do":
 
-    convert  model, folder, threads          -> path
+    convert  model, inputs, folder, threads  -> path
     open     path, inputs, outputs, threads  -> load_ms, first_ms, base_kb, peak_kb
     burst    seconds, least, warmup, clock   -> ms: of each run, by the clock "wall" or "cpu"
     outputs  path                            -> writes the last run's outputs as .npz, by number
@@ -14,11 +14,13 @@ goes to the standard error. Requests, by "do":
 A request that fails is answered with "error", a sentence.
 """
 
+import ctypes
 import gc
 import importlib
 import json
 import os
 import resource
+import signal
 import sys
 import time
 
@@ -60,9 +62,9 @@ class Worker:
         self._class = importlib.import_module(module).Engine
         self._engine = None
 
-    def convert(self, model, folder, threads):
+    def convert(self, model, inputs, folder, threads):
         """The file for open."""
-        return {"path": self._class.convert(model, folder, threads)}
+        return {"path": self._class.convert(model, inputs, folder, threads)}
 
     def open(self, path, inputs, outputs, threads):
         """From the file to a ready engine, and the first run."""
@@ -106,6 +108,13 @@ class Worker:
         return {"peak_kb": memory_kb("VmHWM")}
 
 
+def end_with_parent():
+    """Has this process killed when the one that started it ends, since a stopped process would not
+    notice that its input ended."""
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def answer(worker, line):
     """The answer to a request."""
     request = json.loads(line)
@@ -117,6 +126,7 @@ def answer(worker, line):
 
 def main(module, cpus):
     """Pins the process, imports the engine, answers until the input ends."""
+    end_with_parent()
     cpus = [int(cpu) for cpu in cpus.split(",")]
     os.sched_setaffinity(0, cpus)
     channel = os.fdopen(os.dup(1), "w")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One file an engine. Each has a class Engine:
 
-    Engine.convert(model, folder, threads)    the file that is opened, made of the ONNX file by the
-                                              engine's own converter in a process of its own
+    Engine.convert(model, inputs, folder,     the file that is opened, made of the ONNX file by the
+                   threads)                   engine's own converter; only where the roster says
+                                              that it converts
     Engine(path, inputs, output_names,        opened and ready; inputs by name, in the order of the
            threads, cpus)                     model, already in the engine's memory where it lets
                                               one write there

@@ -38,7 +38,7 @@ class Engine:
     TARGET = "llvm"
 
     @classmethod
-    def convert(cls, model, folder, threads):
+    def convert(cls, model, inputs, folder, threads):
         """Compiles the plan."""
         plan = os.path.join(folder, "%s_%d.plan" % (cls.TARGET, threads))
         done = subprocess.run([CAMSHAFT, "compile", model, "--target", cls.TARGET, "--threads",

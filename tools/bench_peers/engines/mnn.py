@@ -17,7 +17,7 @@ class Engine:
     """A module on a runtime of its own."""
 
     @staticmethod
-    def convert(model, folder, threads):
+    def convert(model, inputs, folder, threads):
         """Writes model.mnn."""
         result = os.path.join(folder, "model.mnn")
         program = os.path.join(os.path.dirname(sys.executable), "mnnconvert")

@@ -3,6 +3,7 @@
 (its defaults), no narrow storage. It has no batch axis."""
 
 import os
+import shutil
 import subprocess
 
 import ncnn
@@ -20,17 +21,15 @@ class Engine:
     """A net; each run makes an extractor, which is how ncnn is used."""
 
     @staticmethod
-    def convert(model, folder, threads):
+    def convert(model, inputs, folder, threads):
         """MODEL.ncnn.param beside MODEL.ncnn.bin, in a folder of their own."""
         here = os.path.join(folder, "ncnn")
         os.makedirs(here, exist_ok=True)
-        with np.load(os.path.join(folder, "inputs.npz")) as arrays:
+        with np.load(inputs) as arrays:
             shapes = ",".join("[%s]%s" % (",".join(map(str, arrays[name].shape)),
                                           ELEMENT[arrays[name].dtype.name])
                               for name in arrays.files)
-        link = os.path.join(here, "model.onnx")
-        if not os.path.exists(link):
-            os.symlink(model, link)
+        shutil.copyfile(model, os.path.join(here, "model.onnx"))  # pnnx writes beside it
         done = subprocess.run([PNNX, "model.onnx", "inputshape=" + shapes, "fp16=0"], cwd=here,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               check=False)

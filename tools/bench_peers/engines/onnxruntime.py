@@ -11,11 +11,6 @@ import onnxruntime
 class Engine:
     """A session and its binding."""
 
-    @staticmethod
-    def convert(model, folder, threads):
-        """ONNX is its own format."""
-        return model
-
     def __init__(self, path, inputs, output_names, threads, cpus):
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3

@@ -8,11 +8,6 @@ import openvino
 class Engine:
     """A compiled model and its one request."""
 
-    @staticmethod
-    def convert(model, folder, threads):
-        """It reads ONNX."""
-        return model
-
     def __init__(self, path, inputs, output_names, threads, cpus):
         settings = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1,
                     "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32",

@@ -12,11 +12,6 @@ CAPTURES = 2  # calls until TinyJit replays
 class Engine:
     """A captured function."""
 
-    @staticmethod
-    def convert(model, folder, threads):
-        """It reads ONNX."""
-        return model
-
     def __init__(self, path, inputs, output_names, threads, cpus):
         runner = OnnxRunner(path)
 
