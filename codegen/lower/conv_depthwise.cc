@@ -3,11 +3,11 @@
 // along the channels of a block; a tile is a few neighbouring pixels, so that an input vector that
 // several of them need is read once.
 #include <algorithm>
-#include <cstring>
 
 #include "codegen/lower/frame.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
+#include "codegen/lower/weights.h"
 #include "codegen/lower/window.h"
 
 namespace camshaft::lower {
@@ -153,18 +153,12 @@ class ChannelWindow {
 };
 
 // Weights as [block of lanes][tap][lane].
-std::vector<std::byte> pack_depthwise(const ir::Literal& literal, int64_t taps, int64_t lanes) {
-  const int64_t channels = literal.type.shape[0];
-  std::vector<Word> packed(static_cast<size_t>(channels * taps));
-  const Word* w = literal.data<Word>();
-  for (int64_t c = 0; c < channels; ++c) {
+void pack_depthwise(int64_t channels, int64_t taps, int64_t lanes, WeightPacker& packer) {
+  for (int64_t first = 0; first < channels; first += lanes) {
     for (int64_t tap = 0; tap < taps; ++tap) {
-      packed[static_cast<size_t>((c / lanes * taps + tap) * lanes + c % lanes)] = w[c * taps + tap];
+      for (int64_t lane = 0; lane < lanes; ++lane) packer.put((first + lane) * taps + tap);
     }
   }
-  std::vector<std::byte> bytes(packed.size() * sizeof(Word));
-  std::memcpy(bytes.data(), packed.data(), bytes.size());
-  return bytes;
 }
 
 class Depthwise final : public ChannelWindow {
@@ -174,9 +168,10 @@ class Depthwise final : public ChannelWindow {
     window_.flat = window_.is_pointwise();
     window_.strip = std::min(kStripPixels, window_.pixels());
     const NodeId w = task.node(task.region.root).inputs[1];
-    packed_ = frame_.add_constant(
-        "w", dtype(),
-        pack_depthwise(*task.node(w).as<ir::ConstantAttrs>().literal, window_.taps(), lanes()));
+    const int64_t channels = task.type(w).shape[0];
+    weights_ = PackedWeights(frame_, "w", w, channels * window_.taps(), [&](WeightPacker& packer) {
+      pack_depthwise(channels, window_.taps(), lanes(), packer);
+    });
   }
 
  private:
@@ -185,11 +180,11 @@ class Depthwise final : public ChannelWindow {
     // c counts whole vectors of channels, so c * taps is where that vector's weights begin.
     const ExprId row = kernel_.add(kernel_.mul(tap_row, window_.last.kernel), tap);
     const ExprId at = kernel_.add(kernel_.mul(c, window_.taps()), kernel_.mul(row, lanes()));
-    return multiply_add(kernel_, x, kernel_.load(packed_, at, lanes()), sum);
+    return multiply_add(kernel_, x, weights_.vector(kernel_, at, lanes()), sum);
   }
   ExprId finish(ExprId sum, const Tile&, int64_t, ExprId) override { return sum; }
 
-  ir::ArrayId packed_ = -1;
+  PackedWeights weights_;
 };
 
 class Pool final : public ChannelWindow {
@@ -225,7 +220,7 @@ bool matches_conv_depthwise(const Task& task) {
   if (!task.has_root(Op::kConv) || !is_windowed(task)) return false;
   const ir::Node& node = task.node(task.region.root);
   const ir::Node& w = task.node(node.inputs[1]);
-  return w.op == Op::kConstant && w.type.shape[1] == 1 &&
+  return are_known(task, node.inputs[1]) && w.type.shape[1] == 1 &&
          node.as<ir::ConvAttrs>().groups == w.type.shape[0] &&
          task.type(node.inputs[0]).shape[1] == w.type.shape[0] && w.type.elements() > 0;
 }

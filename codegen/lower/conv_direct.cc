@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Strategy `conv_direct`: convolution of f32 or i32 with constant weights, straight from the
+// Strategy `conv_direct`: convolution with constant weights, straight from the
 // blocked input into a register tile of pixels x vectors of output channels. Weights are packed at
 // compile time in the order in which the loops read them:
 //   [group][vectors of output channels][input block][tap][channel in block][vector][lane]
 // so the inner loop streams them. No padding is stored and no bound is tested in it: see window.h.
 #include <algorithm>
-#include <cstring>
 
 #include "codegen/lower/frame.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
 #include "codegen/lower/tile_store.h"
+#include "codegen/lower/weights.h"
 #include "codegen/lower/window.h"
 
 namespace camshaft::lower {
@@ -22,7 +22,6 @@ using ir::LoopKind;
 using ir::Op;
 
 constexpr int64_t kStripPixels = 96;  // at most, of a pointwise convolution
-constexpr int64_t kWordBytes = sizeof(Word);
 
 struct Conv {
   NodeId node, x, w;
@@ -32,13 +31,14 @@ struct Conv {
   int64_t out_channels;  // of a group
   int64_t in_block;      // channels that lie together in the input
   int64_t lanes;
-  int64_t vectors;  // of output channels in a group
+  int64_t vectors;        // of output channels in a group
+  int64_t element_bytes;  // of input and weights
 
   int64_t taps() const { return in_channels * window.taps(); }
 };
 
 int32_t lanes_for(const Task& task, int64_t out_channels) {
-  const int32_t widest = task.target.lanes(DType::kFloat32);
+  const int32_t widest = task.target.lanes(task.type(task.region.root).dtype);
   const int32_t block = task.schedule.buffer(task.region.output).layout.channel_block;
   if (block > 1) return std::min(block, widest);
   int32_t lanes = 1;
@@ -48,8 +48,8 @@ int32_t lanes_for(const Task& task, int64_t out_channels) {
 
 // Pixels of a strip of a pointwise convolution: its input stays in the second level of the caches
 // while all output channels are computed. All strips have about the same size.
-int64_t strip_pixels(const CpuTarget& target, int64_t pixels, int64_t channels) {
-  const int64_t fitting = target.l2_bytes / 2 / (channels * kWordBytes);
+int64_t strip_pixels(const CpuTarget& target, int64_t pixels, int64_t pixel_bytes) {
+  const int64_t fitting = target.l2_bytes / 2 / pixel_bytes;
   const int64_t most = std::clamp<int64_t>(fitting, 16, kStripPixels);
   const int64_t strips = (pixels + most - 1) / most;
   return (pixels + strips - 1) / strips;
@@ -67,18 +67,15 @@ Conv make_conv(const Task& task, int32_t lanes) {
   conv.window.flat = conv.window.is_pointwise();
   conv.groups = attrs.groups;
   conv.in_channels = w[1];
-  conv.window.strip = strip_pixels(task.target, conv.window.pixels(), conv.in_channels);
+  conv.element_bytes = base::dtype_size_bytes(node.type.dtype);
+  conv.window.strip =
+      strip_pixels(task.target, conv.window.pixels(), conv.in_channels * conv.element_bytes);
   conv.out_channels = w[0] / attrs.groups;
   const int64_t block = task.schedule.buffer(conv.x).layout.channel_block;
   conv.in_block = conv.in_channels % block == 0 ? block : 1;
   conv.lanes = lanes;
   conv.vectors = (conv.out_channels + lanes - 1) / lanes;
   return conv;
-}
-
-const Word* weights_of(const Task& task, NodeId id) {
-  const ir::Node& node = task.node(id);
-  return node.op == Op::kConstant ? node.as<ir::ConstantAttrs>().literal->data<Word>() : nullptr;
 }
 
 // Position of a weight vector in the packed array, all in vectors' first lanes: constant parts in
@@ -89,30 +86,24 @@ struct Packing {
   int64_t group_size() const { return conv.taps() * conv.vectors * conv.lanes; }
 };
 
-std::vector<std::byte> pack_weights(const Conv& conv, const Word* w, int64_t set_vectors) {
+void pack_weights(const Conv& conv, int64_t set_vectors, WeightPacker& packer) {
   const Window& window = conv.window;
-  std::vector<Word> packed(static_cast<size_t>(conv.groups * Packing{conv}.group_size()), 0);
-  size_t at = 0;
   for (int64_t g = 0; g < conv.groups; ++g) {
     for (int64_t first = 0; first < conv.vectors; first += set_vectors) {
       const int64_t width = std::min(set_vectors, conv.vectors - first);
       for (int64_t c0 = 0; c0 < conv.in_channels; c0 += conv.in_block) {
         for (int64_t tap = 0; tap < window.taps(); ++tap) {
           for (int64_t c = c0; c < c0 + conv.in_block; ++c) {
-            for (int64_t lane = 0; lane < width * conv.lanes; ++lane, ++at) {
+            for (int64_t lane = 0; lane < width * conv.lanes; ++lane) {
               const int64_t o = first * conv.lanes + lane;
-              if (o >= conv.out_channels) continue;
               const int64_t row = (g * conv.out_channels + o) * conv.in_channels + c;
-              packed[at] = w[row * window.taps() + tap];
+              o < conv.out_channels ? packer.put(row * window.taps() + tap) : packer.skip();
             }
           }
         }
       }
     }
   }
-  std::vector<std::byte> bytes(packed.size() * sizeof(Word));
-  std::memcpy(bytes.data(), packed.data(), bytes.size());
-  return bytes;
 }
 
 class Emitter {
@@ -124,8 +115,9 @@ class Emitter {
         frame_(task, "conv_direct", knobs, {conv_.w}),
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays) {
-    packed_ = frame_.add_constant("w", dtype(),
-                                  pack_weights(conv_, weights_of(task, conv_.w), knobs.vectors));
+    weights_ =
+        PackedWeights(frame_, "w", conv_.w, conv_.groups * Packing{conv_}.group_size(),
+                      [&](WeightPacker& packer) { pack_weights(conv_, knobs.vectors, packer); });
     acc_ = kernel_.add_local("acc", dtype(), knobs.pixels * knobs.vectors * knobs.lanes);
   }
 
@@ -152,7 +144,11 @@ class Emitter {
 
  private:
   DType dtype() const { return task_.type(conv_.node).dtype; }
-  int64_t weight_bytes() const { return conv_.groups * Packing{conv_}.group_size() * kWordBytes; }
+  int64_t weight_count() const { return conv_.groups * Packing{conv_}.group_size(); }
+  int64_t weight_bytes() const {
+    return weights_.in_memory() ? weight_count() * conv_.element_bytes : 0;
+  }
+  int64_t line() const { return line_elements(dtype()); }  // of the caches
 
   // Which of the two loops, over rows and over sets of output channels, is the outer one: the inner
   // one's operand passes once for each step of the outer one, unless it stays in the caches.
@@ -236,12 +232,12 @@ class Emitter {
     const int64_t tiles = (strip.rows + knobs_.pixels - 1) / knobs_.pixels;
     const int64_t steps = tiles * blocks * (rows_outside_ ? 1 : conv_.window.rows());
     const int64_t set = Packing{conv_}.per_set(acc.vectors());
-    const int64_t lines = (set / kLineWords + steps - 1) / steps;
+    const int64_t lines = (set / line() + steps - 1) / steps;
     ExprId number = tile.number;
     if (!rows_outside_) number = kernel_.add(kernel_.mul(row, tiles), number);
     const ExprId step = kernel_.add(kernel_.mul(number, blocks), block);
-    const ExprId first = kernel_.add(kernel_.add(base, set), kernel_.mul(step, lines * kLineWords));
-    return prefetch_lines(kernel_, packed_, first, lines, weight_bytes() / kWordBytes);
+    const ExprId first = kernel_.add(kernel_.add(base, set), kernel_.mul(step, lines * line()));
+    return weights_.prefetch(kernel_, first, lines);
   }
 
   // Of a pointwise convolution: the next tile's pixels, which are far apart from one block of
@@ -252,7 +248,7 @@ class Emitter {
     const ExprId first = kernel_.binary(KOp::kMin, kernel_.add(tile.first, tile.pixels),
                                         kernel_.int_const(window.pixels() - tile.pixels));
     std::vector<Stmt> body;
-    for (int64_t p = 0; p < tile.pixels; p += std::max<int64_t>(kLineWords / conv_.in_block, 1)) {
+    for (int64_t p = 0; p < tile.pixels; p += std::max<int64_t>(line() / conv_.in_block, 1)) {
       const ExprId next = kernel_.add(first, p);
       const ExprId c =
           kernel_.add(kernel_.mul(group_, conv_.in_channels), kernel_.mul(block, conv_.in_block));
@@ -296,8 +292,7 @@ class Emitter {
     const ExprId channel = kernel_.add(kernel_.mul(group_, conv_.in_channels), c);
     std::vector<ExprId> w;
     for (int64_t v = 0; v < acc.vectors(); ++v) {
-      w.push_back(kernel_.load(packed_, kernel_.add(weights, v * conv_.lanes),
-                               static_cast<int32_t>(conv_.lanes)));
+      w.push_back(weights_.vector(kernel_, kernel_.add(weights, v * conv_.lanes), conv_.lanes));
     }
     std::vector<std::vector<Stmt>> by_pixel;
     for (int64_t p = 0; p < tile.pixels; ++p) {
@@ -340,7 +335,7 @@ class Emitter {
   Frame frame_;
   Kernel& kernel_;
   Evaluator evaluator_;
-  ir::ArrayId packed_ = -1;
+  PackedWeights weights_;
   ir::ArrayId acc_ = -1;
   bool rows_outside_ = true;
   ExprId group_ = ir::kNoExpr;
@@ -354,7 +349,7 @@ bool matches_conv_direct(const Task& task) {
   const ir::Node& node = task.node(task.region.root);
   if (!has_tiles(node.type.dtype)) return false;
   if (node.type.elements() == 0 || task.type(node.inputs[1]).elements() == 0) return false;
-  return task.has_buffer(node.inputs[0]) && weights_of(task, node.inputs[1]) != nullptr;
+  return task.has_buffer(node.inputs[0]) && are_known(task, node.inputs[1]);
 }
 
 std::vector<Knobs> knobs_conv_direct(const Task& task) {

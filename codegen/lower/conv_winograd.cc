@@ -28,8 +28,9 @@ constexpr int64_t kPrefetchBytes = 256 << 10;
 // Floats from one place of V or M to the next: whole cache lines, and an odd number of them, so
 // that the n * n places of a tile don't fall into one set of the caches.
 int64_t place_stride(int64_t floats) {
-  const int64_t lines = (floats + kLineWords - 1) / kLineWords;
-  return (lines | 1) * kLineWords;
+  const int64_t line = line_elements(DType::kFloat32);
+  const int64_t lines = (floats + line - 1) / line;
+  return (lines | 1) * line;
 }
 
 // Vector arithmetic for the transforms; every value is a Let of its own.
@@ -405,11 +406,11 @@ std::vector<Stmt> Emitter::prefetch_next_set(const Product& p, ExprId weights, E
   const int64_t set = p.vectors * lanes_ * conv_.in_channels;
   const int64_t strips = (cut_.block + knobs_.pixels - 1) / knobs_.pixels;
   const int64_t steps = strips * conv_.in_blocks();
-  const int64_t lines = (set / kLineWords + steps - 1) / steps;
+  const int64_t line = line_elements(DType::kFloat32);
+  const int64_t lines = (set / line + steps - 1) / steps;
   const ExprId step = kernel_.add(kernel_.mul(p.strip, conv_.in_blocks()), block);
-  const ExprId first =
-      kernel_.add(kernel_.add(weights, set), kernel_.mul(step, lines * kLineWords));
-  return prefetch_lines(kernel_, u_, first, lines, all);
+  const ExprId first = kernel_.add(kernel_.add(weights, set), kernel_.mul(step, lines * line));
+  return prefetch_lines(kernel_, u_, first, lines);
 }
 
 // Phase 3.

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Strategy `gemm`: matrix products [M, K] x [K, N] of f32 or i32. A constant right side that all
-// batches share is packed at compile time as [vectors of columns][K][vector][lane], and then
-// batches are just more rows. Any other right side is packed by the kernel into a panel on the
-// stack, once for all rows, so that it may be transposed, sliced or of any width. Rows = 1 is a
-// matrix-vector product: the tile is then one row of many vectors and streams the weights.
+// Strategy `gemm`: matrix products [M, K] x [K, N]. A constant right side that all batches share is
+// packed at compile time as [vectors of columns][K][vector][lane], and then batches are just more
+// rows. Any other right side is packed by the kernel into a panel on the stack, once for all rows,
+// so that it may be transposed, sliced or of any width. Rows = 1 is a matrix-vector product: the
+// tile is then one row of many vectors and streams the weights.
 #include <algorithm>
-#include <cstring>
 
+#include "codegen/ir/graph_constants.h"
 #include "codegen/lower/frame.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
 #include "codegen/lower/tile_store.h"
+#include "codegen/lower/weights.h"
 
 namespace camshaft::lower {
 namespace {
@@ -23,44 +24,41 @@ using ir::Op;
 // For a right side that is not constant; the accumulators take the rest.
 constexpr int64_t kPanelBytes = render::kMaxLocalBytes - (16 << 10);
 constexpr int64_t kStripRows = 96;
-constexpr int64_t kPrefetchFloats = 64
-                                    << 10;  // fewer packed numbers come fast enough by themselves
+constexpr int64_t kPrefetchBytes = 256 << 10;  // less of packed numbers comes fast enough by itself
 
-// The literal of a constant [K, N] right side that all batches share: through Broadcasts over batch
-// axes and Reshapes that add unit axes. Null if it is anything else.
-const ir::Literal* shared_matrix(const Task& task, NodeId id) {
+// The node of a known [K, N] right side that all batches share: through Broadcasts over batch axes
+// and Reshapes that add unit axes; or, where all elements are one number, `id` itself. kNoNode if
+// it is anything else.
+NodeId shared_matrix(const Task& task, NodeId id) {
+  if (ir::splat_value(task.graph(), id)) return id;
   const ir::TensorType& type = task.type(id);
   const ir::Shape matrix(type.shape.end() - 2, type.shape.end());
   while (true) {
     const ir::Node& node = task.node(id);
     const ir::Shape& shape = node.type.shape;
     if (shape.size() < 2 || !std::equal(matrix.begin(), matrix.end(), shape.end() - 2)) {
-      return nullptr;
+      return ir::kNoNode;
     }
     const int64_t batches = node.type.elements() / std::max<int64_t>(matrix[0] * matrix[1], 1);
-    if (node.op == Op::kConstant) {
-      return batches == 1 ? node.as<ir::ConstantAttrs>().literal.get() : nullptr;
-    }
+    if (node.op == Op::kConstant) return batches == 1 ? id : ir::kNoNode;
     const bool same_matrix = node.op == Op::kBroadcast || (node.op == Op::kReshape && batches == 1);
-    if (!same_matrix) return nullptr;
+    if (!same_matrix) return ir::kNoNode;
     id = node.inputs[0];
   }
 }
 
-NodeId constant_below(const Task& task, NodeId id) {
-  while (task.node(id).op != Op::kConstant) id = task.node(id).inputs[0];
-  return id;
-}
-
 struct Product {
   NodeId node, a, b;
-  const ir::Literal* shared = nullptr;
+  NodeId shared = ir::kNoNode;  // see shared_matrix()
   ir::Shape batch_shape;
   int64_t batches = 1;  // separate products
   int64_t rows = 0, inner = 0, columns = 0;
   int64_t rows_per_batch = 0;
   int64_t lanes = 8;
   int64_t vectors = 0;
+  int64_t element_bytes = 4;
+
+  bool is_shared() const { return shared != ir::kNoNode; }
 };
 
 Product make_product(const Task& task, int64_t lanes) {
@@ -75,38 +73,33 @@ Product make_product(const Task& task, int64_t lanes) {
   p.columns = task.type(p.b).shape.back();
   for (int64_t extent : p.batch_shape) p.batches *= extent;
   p.shared = shared_matrix(task, p.b);
-  if (p.shared != nullptr) {
+  if (p.is_shared()) {
     p.rows *= p.batches;
     p.batches = 1;
   }
   p.lanes = lanes;
+  p.element_bytes = base::dtype_size_bytes(task.type(p.node).dtype);
   p.vectors = (p.columns + lanes - 1) / lanes;
   return p;
 }
 
 int32_t product_lanes(const Task& task) {
-  const int64_t columns = task.type(task.region.root).shape.back();
+  const ir::TensorType& type = task.type(task.region.root);
   int32_t lanes = 1;
-  while (lanes < task.target.lanes(DType::kFloat32) && lanes < columns) lanes *= 2;
+  while (lanes < task.target.lanes(type.dtype) && lanes < type.shape.back()) lanes *= 2;
   return lanes;
 }
 
-std::vector<std::byte> pack_columns(const Product& p, int64_t set_vectors) {
-  std::vector<Word> packed(static_cast<size_t>(p.inner * p.vectors * p.lanes), 0);
-  const Word* b = p.shared->data<Word>();
-  size_t at = 0;
+void pack_columns(const Product& p, int64_t set_vectors, WeightPacker& packer) {
   for (int64_t first = 0; first < p.vectors; first += set_vectors) {
     const int64_t width = std::min(set_vectors, p.vectors - first) * p.lanes;
     for (int64_t k = 0; k < p.inner; ++k) {
-      for (int64_t lane = 0; lane < width; ++lane, ++at) {
+      for (int64_t lane = 0; lane < width; ++lane) {
         const int64_t column = first * p.lanes + lane;
-        if (column < p.columns) packed[at] = b[k * p.columns + column];
+        column < p.columns ? packer.put(k * p.columns + column) : packer.skip();
       }
     }
   }
-  std::vector<std::byte> bytes(packed.size() * sizeof(Word));
-  std::memcpy(bytes.data(), packed.data(), bytes.size());
-  return bytes;
 }
 
 class Emitter {
@@ -117,8 +110,10 @@ class Emitter {
         frame_(task, "gemm", knobs, packed_leaves(task, product_)),
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays) {
-    if (product_.shared != nullptr) {
-      panel_ = frame_.add_constant("b", dtype(), pack_columns(product_, knobs.vectors));
+    if (product_.is_shared()) {
+      shared_ = PackedWeights(
+          frame_, "b", product_.shared, packed_count(),
+          [&](WeightPacker& packer) { pack_columns(product_, knobs.vectors, packer); });
     } else {
       panel_ = kernel_.add_local("b", dtype(), product_.inner * knobs.vectors * knobs.lanes);
     }
@@ -129,7 +124,7 @@ class Emitter {
     const int64_t sets = (product_.vectors + knobs_.vectors - 1) / knobs_.vectors;
     // A shared right side costs nothing to reuse, so rows are split too; a panel packed by the
     // kernel serves all rows.
-    strip_ = product_.shared != nullptr ? std::min(product_.rows, strip_rows()) : product_.rows;
+    strip_ = product_.is_shared() ? std::min(product_.rows, strip_rows()) : product_.rows;
     const int64_t strips = (product_.rows + strip_ - 1) / strip_;
     set_thread_loop(kernel_, product_.batches * sets * strips, [&](ExprId t) {
       const ExprId strip = kernel_.mod(t, strips);
@@ -146,13 +141,14 @@ class Emitter {
   DType dtype() const { return frame_.task.type(product_.node).dtype; }
 
   static std::set<NodeId> packed_leaves(const Task& task, const Product& p) {
-    if (p.shared == nullptr) return {};
+    if (!p.is_shared()) return {};
     // The constant stays a leaf if something else of the region reads it.
-    const NodeId constant = constant_below(task, p.b);
+    const NodeId constant = p.shared;
     for (NodeId id : task.region.nodes) {
       for (size_t i = 0; i < task.node(id).inputs.size(); ++i) {
         const bool is_right_side = id == p.node && i == 1;
-        if (task.node(id).inputs[i] == constant && !is_right_side && !feeds_only(task, id, p.b)) {
+        if (task.node(id).inputs[i] == constant && !is_right_side &&
+            !feeds_only(task, id, p.b, constant)) {
           return {};
         }
       }
@@ -160,13 +156,14 @@ class Emitter {
     return {constant};
   }
   // Is `id` on the way from the constant to the right side?
-  static bool feeds_only(const Task& task, NodeId id, NodeId right) {
-    for (NodeId at = right; task.node(at).op != Op::kConstant; at = task.node(at).inputs[0]) {
+  static bool feeds_only(const Task& task, NodeId id, NodeId right, NodeId constant) {
+    for (NodeId at = right; at != constant; at = task.node(at).inputs[0]) {
       if (at == id) return true;
     }
     return false;
   }
 
+  int64_t packed_count() const { return product_.inner * product_.vectors * product_.lanes; }
   int64_t strip_rows() const {
     return std::max<int64_t>(kStripRows / knobs_.pixels, 1) * knobs_.pixels;
   }
@@ -186,7 +183,7 @@ class Emitter {
 
   std::vector<Stmt> strips_body(ExprId set, int64_t vectors, ExprId strip, int64_t strips) {
     std::vector<Stmt> body;
-    if (product_.shared == nullptr) append(body, pack_panel(set, vectors));
+    if (!product_.is_shared()) append(body, pack_panel(set, vectors));
     const ExprId first = kernel_.mul(strip, strip_);
     const int64_t rest = product_.rows - (strips - 1) * strip_;
     if (rest == strip_) {
@@ -234,7 +231,7 @@ class Emitter {
   }
   // The same where rows run through all batches.
   Index row_index(ExprId row, ExprId column) {
-    if (product_.shared == nullptr) return index(row, column);
+    if (!product_.is_shared()) return index(row, column);
     Index result =
         delinearize(kernel_, product_.batch_shape, kernel_.div(row, product_.rows_per_batch));
     result.push_back(
@@ -291,21 +288,22 @@ class Emitter {
   // Packed columns that don't stay in the caches are fetched one set ahead: evenly, some lines for
   // each step. (The single row of a matrix-vector product streams them, as the hardware expects.)
   std::vector<Stmt> prefetch_next_set(const Ahead& ahead, ExprId step, int64_t steps_of_tile) {
-    const int64_t all = product_.inner * product_.vectors * product_.lanes;
-    if (product_.shared == nullptr || product_.rows == 1 || all < kPrefetchFloats) return {};
+    const int64_t all = packed_count();
+    const bool is_little = all * product_.element_bytes < kPrefetchBytes;
+    if (!shared_.in_memory() || product_.rows == 1 || is_little) return {};
     const int64_t tiles = (ahead.rows + knobs_.pixels - 1) / knobs_.pixels;
     const int64_t steps = tiles * steps_of_tile;
     const int64_t set = product_.inner * ahead.vectors * product_.lanes;
-    const int64_t lines = (set / kLineWords + steps - 1) / steps;
+    const int64_t line = line_elements(dtype());
+    const int64_t lines = (set / line + steps - 1) / steps;
     const ExprId base = kernel_.mul(ahead.set, product_.inner * knobs_.vectors * product_.lanes);
     const ExprId number = kernel_.add(kernel_.mul(ahead.number, steps_of_tile), step);
-    const ExprId first =
-        kernel_.add(kernel_.add(base, set), kernel_.mul(number, lines * kLineWords));
-    return prefetch_lines(kernel_, panel_, first, lines, all);
+    const ExprId first = kernel_.add(kernel_.add(base, set), kernel_.mul(number, lines * line));
+    return shared_.prefetch(kernel_, first, lines);
   }
 
   std::vector<Stmt> step_body(TileAccumulators& acc, ExprId set, ExprId first, ExprId k) {
-    const ExprId base = product_.shared == nullptr
+    const ExprId base = !product_.is_shared()
                             ? kernel_.int_const(0)
                             : kernel_.mul(set, product_.inner * knobs_.vectors * product_.lanes);
     const ExprId at = kernel_.add(base, kernel_.mul(k, acc.vectors() * product_.lanes));
@@ -314,12 +312,17 @@ class Emitter {
       std::vector<Stmt>& row = by_row.emplace_back();
       const ExprId x = evaluator_.value(product_.a, row_index(kernel_.add(first, r), k));
       for (int64_t v = 0; v < acc.vectors(); ++v) {
-        const ExprId w = kernel_.load(panel_, kernel_.add(at, v * product_.lanes),
-                                      static_cast<int32_t>(product_.lanes));
+        const ExprId w = columns(kernel_.add(at, v * product_.lanes));
         row.push_back(acc.multiply_add(r, v, x, w));
       }
     }
     return in_register_order(std::move(by_row));
+  }
+
+  // A vector of the packed right side.
+  ExprId columns(ExprId at) {
+    if (product_.is_shared()) return shared_.vector(kernel_, at, product_.lanes);
+    return kernel_.load(panel_, at, static_cast<int32_t>(product_.lanes));
   }
 
   std::vector<Stmt> store(TileAccumulators& acc, ExprId set, ExprId first) {
@@ -342,7 +345,8 @@ class Emitter {
   Frame frame_;
   Kernel& kernel_;
   Evaluator evaluator_;
-  ir::ArrayId panel_ = -1;
+  PackedWeights shared_;    // where all batches share the right side
+  ir::ArrayId panel_ = -1;  // where they don't
   ir::ArrayId acc_ = -1;
   int64_t strip_ = 1;
   ExprId batch_ = ir::kNoExpr;
@@ -363,8 +367,7 @@ std::vector<Knobs> knobs_gemm(const Task& task) {
   std::vector<Knobs> ranked =
       rank_tiles(task.target, {{p.rows, 1}}, p.vectors, static_cast<int32_t>(p.lanes));
   std::erase_if(ranked, [&](const Knobs& k) {
-    return p.shared == nullptr &&
-           p.inner * k.vectors * k.lanes * static_cast<int64_t>(sizeof(Word)) > kPanelBytes;
+    return !p.is_shared() && p.inner * k.vectors * k.lanes * p.element_bytes > kPanelBytes;
   });
   for (Knobs& knobs : ranked) {
     knobs.unroll = static_cast<int32_t>(std::min<int64_t>(p.inner, knobs.pixels == 1 ? 4 : 8));

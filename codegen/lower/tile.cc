@@ -12,6 +12,8 @@ using ir::Stmt;
 
 namespace {
 
+constexpr int64_t kLineBytes = 64;
+
 // Weights pass once a tile and are seldom in the first level of the caches: what the second gives.
 constexpr double kWeightBytesPerCycle = 24;
 
@@ -42,7 +44,7 @@ double strip_cycles(const CpuTarget& target, int64_t rows, int64_t vectors, cons
 }  // namespace
 
 bool has_tiles(ir::DType dtype) {
-  return dtype == ir::DType::kFloat32 || dtype == ir::DType::kInt32;
+  return base::dtype_size_bytes(dtype) >= 4;
 }
 
 ExprId multiply_add(ir::Kernel& kernel, ExprId x, ExprId w, ExprId sum) {
@@ -50,13 +52,19 @@ ExprId multiply_add(ir::Kernel& kernel, ExprId x, ExprId w, ExprId sum) {
   return kernel.add(sum, kernel.mul(x, w));
 }
 
-std::vector<Stmt> prefetch_lines(ir::Kernel& kernel, ir::ArrayId array, ExprId first, int64_t lines,
-                                 int64_t words) {
-  const ExprId last = kernel.int_const(std::max<int64_t>(words - lines * kLineWords, 0));
+int64_t line_elements(ir::DType dtype) {
+  return kLineBytes / base::dtype_size_bytes(dtype);
+}
+
+std::vector<Stmt> prefetch_lines(ir::Kernel& kernel, ir::ArrayId array, ExprId first,
+                                 int64_t lines) {
+  const int64_t elements = kernel.array(array).elements;
+  const int64_t length = line_elements(kernel.array(array).dtype);
+  const ExprId last = kernel.int_const(std::max<int64_t>(elements - lines * length, 0));
   const ExprId limited = kernel.binary(ir::KOp::kMin, first, last);
   std::vector<Stmt> body;
-  for (int64_t line = 0; line < lines && line * kLineWords < words; ++line) {
-    body.push_back(ir::make_prefetch(array, kernel.add(limited, line * kLineWords)));
+  for (int64_t line = 0; line < lines && line * length < elements; ++line) {
+    body.push_back(ir::make_prefetch(array, kernel.add(limited, line * length)));
   }
   return body;
 }

@@ -12,17 +12,17 @@
 
 namespace camshaft::lower {
 
-// Whether tiles exist for products of a dtype: of four bytes, so that weights are packed as words.
+// Whether tiles exist for products of a dtype: of four or eight bytes. (Halves are widened before,
+// see passes/widen_halves.cc; sums of narrow integers are i32.)
 bool has_tiles(ir::DType dtype);
 // x * w + sum: rounded once in floats, wrapping in integers.
 ir::ExprId multiply_add(ir::Kernel& kernel, ir::ExprId x, ir::ExprId w, ir::ExprId sum);
-// What pack_ functions copy: a number of four bytes, whatever it is.
-using Word = uint32_t;
-inline constexpr int64_t kLineWords = 16;  // of a cache line
-// Fetches `lines` cache lines from element `first` on of an array of `words`; the last ones where
-// that would go beyond its end. (One limit for all of them: limits cost more than the fetches.)
+// Of a cache line.
+int64_t line_elements(ir::DType dtype);
+// Fetches `lines` cache lines from element `first` on of an array; the last ones where that would
+// go beyond its end. (One limit for all of them: limits cost more than the fetches.)
 std::vector<ir::Stmt> prefetch_lines(ir::Kernel& kernel, ir::ArrayId array, ir::ExprId first,
-                                     int64_t lines, int64_t words);
+                                     int64_t lines);
 
 // Rows of one strip (an image row, a block of matrix rows) and how many strips have that many.
 struct Strip {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Weights that are known at compile time, as kernels read them: packed in the order in which a
+// strategy's loops take them; or, where all are one number, that number, which needs no memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "codegen/lower/frame.h"
+#include "codegen/lower/tile.h"
+
+namespace camshaft::lower {
+
+// Whether weights are known: a constant, or equal elements however they were stretched.
+bool are_known(const Task& task, NodeId weights);
+
+// Copies elements of a literal, in an order of the caller's.
+class WeightPacker {
+ public:
+  // `elements` packed ones, zeros at first. `literal` must outlive the packer; its elements have 4
+  // or 8 bytes.
+  WeightPacker(const ir::Literal& literal, int64_t elements);
+  // The next one is element `place` of the literal. The one after it stays 0.
+  void put(int64_t place);
+  void skip() { at_ += size_; }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  const std::byte* from_;
+  size_t size_;
+  size_t at_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+class PackedWeights {
+ public:
+  using Pack = std::function<void(WeightPacker&)>;
+
+  PackedWeights() = default;
+  // Adds a parameter of `elements` elements, in the order of `pack`, to the frame, unless the
+  // weights are all one number. They must be known. Before any local array.
+  PackedWeights(Frame& frame, std::string_view name, NodeId weights, int64_t elements,
+                const Pack& pack);
+
+  bool in_memory() const { return array_ >= 0; }
+  // Packed elements [at, at + lanes). Only the number of them is looked at where all are equal.
+  ExprId vector(Kernel& kernel, ExprId at, int64_t lanes) const;
+  // As prefetch_lines(). They must be in memory.
+  std::vector<Stmt> prefetch(Kernel& kernel, ExprId first, int64_t lines) const {
+    return prefetch_lines(kernel, array_, first, lines);
+  }
+
+ private:
+  ir::ArrayId array_ = -1;
+  ir::DType dtype_ = ir::DType::kFloat32;
+  double number_ = 0;
+};
+
+}  // namespace camshaft::lower
