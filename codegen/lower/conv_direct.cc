@@ -22,6 +22,7 @@ using ir::LoopKind;
 using ir::Op;
 
 constexpr int64_t kStripPixels = 96;  // at most, of a pointwise convolution
+constexpr int64_t kShortRow = 16;     // pixels
 
 struct Conv {
   NodeId node, x, w;
@@ -64,7 +65,9 @@ Conv make_conv(const Task& task, int32_t lanes) {
   conv.w = node.inputs[1];
   const ir::Shape& w = task.type(conv.w).shape;
   conv.window = window_of(task);
-  conv.window.flat = conv.window.is_pointwise();
+  // Of a long row the strided pixels have one address and a step; of short ones whole tiles count.
+  conv.window.flat =
+      conv.window.is_pointwise() && (conv.window.is_dense() || conv.window.last.out <= kShortRow);
   conv.groups = attrs.groups;
   conv.in_channels = w[1];
   conv.element_bytes = base::dtype_size_bytes(node.type.dtype);
@@ -240,11 +243,11 @@ class Emitter {
     return weights_.prefetch(kernel_, first, lines);
   }
 
-  // Of a pointwise convolution: the next tile's pixels, which are far apart from one block of
-  // channels to the next.
+  // Of a pointwise convolution of stride 1: the next tile's pixels, which are far apart from one
+  // block of channels to the next.
   std::vector<Stmt> prefetch_pixels(const Tile& tile, ExprId row, ExprId block) {
     const Window& window = conv_.window;
-    if (!window.flat || conv_.in_block == 1) return {};
+    if (!window.flat || !window.is_dense() || conv_.in_block == 1) return {};
     const ExprId first = kernel_.binary(KOp::kMin, kernel_.add(tile.first, tile.pixels),
                                         kernel_.int_const(window.pixels() - tile.pixels));
     std::vector<Stmt> body;

@@ -36,7 +36,7 @@ int64_t product_of(const Window& window, int64_t WindowAxis::* extent) {
 }
 
 bool is_pointwise(const WindowAxis& axis) {
-  return axis.kernel == 1 && axis.stride == 1 && axis.pad == 0 && axis.in == axis.out;
+  return axis.kernel == 1 && axis.all_inside();
 }
 
 }  // namespace
@@ -53,6 +53,11 @@ bool Window::is_pointwise() const {
   return lower::is_pointwise(last) &&
          std::all_of(outer.begin(), outer.end(),
                      [](const WindowAxis& axis) { return lower::is_pointwise(axis); });
+}
+
+bool Window::is_dense() const {
+  return last.stride == 1 && std::all_of(outer.begin(), outer.end(),
+                                         [](const WindowAxis& axis) { return axis.stride == 1; });
 }
 
 std::vector<Strip> Window::strips() const {
@@ -220,7 +225,14 @@ Index output_index(Kernel& kernel, const Window& window, ExprId n, ExprId c, Exp
 
 Index input_index(Kernel& kernel, const Window& window, ExprId n, ExprId c, ExprId row,
                   ExprId column, ExprId tap_row, ExprId tap_column) {
-  if (window.flat) return output_index(kernel, window, n, c, row, column);
+  if (window.flat) {
+    Index index = output_index(kernel, window, n, c, row, column);
+    for (size_t s = 0; s < window.outer.size(); ++s) {
+      index[s + 2] = kernel.mul(index[s + 2], window.outer[s].stride);
+    }
+    index.back() = kernel.mul(index.back(), window.last.stride);
+    return index;
+  }
   const ExprId at = kernel.add(kernel.mul(column, window.last.stride),
                                kernel.mul(tap_column, window.last.dilation));
   return input_row_index(kernel, window, n, c, row, tap_row, kernel.add(at, -window.last.pad));

@@ -39,7 +39,8 @@ struct Window {
   int64_t strip = 0;
 
   size_t rank() const { return outer.size() + 3; }  // of input and output
-  bool is_pointwise() const;
+  bool is_pointwise() const;                        // one tap, without padding, at any stride
+  bool is_dense() const;                            // of stride 1 on every axis
   int64_t out_rows() const;
   int64_t pixels() const { return out_rows() * last.out; }  // of the output
   int64_t tap_rows() const;

@@ -151,15 +151,31 @@ TEST_CASE("convolutions of many shapes match the oracle, epilogues included") {
     const char* strategy;
   };
   const Case cases[] = {
-      {16, 24, 13, 3, 1, 1, 1, "conv_winograd"},   {8, 24, 13, 3, 1, 1, 1, "conv_direct"},
-      {8, 16, 14, 3, 2, 1, 1, "conv_direct"},      {3, 16, 15, 7, 2, 3, 1, "conv_direct"},
-      {32, 64, 7, 1, 1, 0, 1, "conv_direct"},      {16, 10, 9, 1, 1, 0, 1, "conv_direct"},
-      {16, 4, 5, 3, 1, 1, 1, "conv_direct"},       {20, 12, 6, 3, 1, 0, 1, "conv_direct"},
-      {16, 16, 9, 3, 1, 1, 2, "conv_direct"},      {6, 6, 9, 3, 1, 1, 3, "conv_direct"},
-      {16, 16, 12, 3, 1, 1, 16, "conv_depthwise"}, {24, 24, 11, 5, 2, 2, 24, "conv_depthwise"},
-      {7, 7, 6, 3, 1, 1, 7, "conv_direct"},        {8, 1, 6, 3, 1, 1, 1, "conv_direct"},
-      {16, 40, 1, 1, 1, 0, 1, "conv_direct"},      {8, 8, 3, 3, 1, 2, 1, "conv_direct"},
+      {16, 24, 13, 3, 1, 1, 1, "conv_winograd"},
+      {8, 24, 13, 3, 1, 1, 1, "conv_direct"},
+      {8, 16, 14, 3, 2, 1, 1, "conv_direct"},
+      {3, 16, 15, 7, 2, 3, 1, "conv_direct"},
+      {32, 64, 7, 1, 1, 0, 1, "conv_direct"},
+      {16, 10, 9, 1, 1, 0, 1, "conv_direct"},
+      {16, 4, 5, 3, 1, 1, 1, "conv_direct"},
+      {20, 12, 6, 3, 1, 0, 1, "conv_direct"},
+      {16, 16, 9, 3, 1, 1, 2, "conv_direct"},
+      {6, 6, 9, 3, 1, 1, 3, "conv_direct"},
+      {16, 16, 12, 3, 1, 1, 16, "conv_depthwise"},
+      {24, 24, 11, 5, 2, 2, 24, "conv_depthwise"},
+      {7, 7, 6, 3, 1, 1, 7, "conv_direct"},
+      {8, 1, 6, 3, 1, 1, 1, "conv_direct"},
+      {16, 40, 1, 1, 1, 0, 1, "conv_direct"},
+      {8, 8, 3, 3, 1, 2, 1, "conv_direct"},
       {5, 9, 8, 2, 3, 1, 1, "conv_direct"},
+      // Of one tap: pixels that are apart, all of them one row unless there is padding.
+      {16, 24, 13, 1, 2, 0, 1, "conv_direct"},
+      {32, 9, 12, 1, 3, 0, 1, "conv_direct"},
+      {8, 16, 9, 1, 2, 1, 1, "conv_direct"},
+      {16, 16, 9, 1, 2, 0, 16, "conv_depthwise"},
+      // Large enough that the next rows are fetched.
+      {8, 8, 65, 3, 2, 1, 8, "conv_depthwise"},
+      {8, 8, 65, 3, 1, 1, 8, "conv_depthwise"},
   };
   for (const Case& c : cases) {
     for (const bool residual : {false, true}) {

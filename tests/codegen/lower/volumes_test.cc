@@ -43,6 +43,10 @@ TEST_CASE("convolutions of volumes") {
                   "strides=[1,1,1], dilations=[1,1,1], pads_begin=[0,0,0], pads_end=[0,0,0], "
                   "groups=1",
                   "conv_direct"},
+           Volume{"f32[2x8x3x5x7]", "f32[16x8x1x1x1]",
+                  "strides=[2,1,3], dilations=[1,1,1], pads_begin=[0,0,0], pads_end=[0,0,0], "
+                  "groups=1",
+                  "conv_direct"},
            Volume{"i32[1x2x4x4x4]", "i32[4x2x3x3x3]",
                   "strides=[1,1,1], dilations=[1,1,1], pads_begin=[1,1,1], pads_end=[1,1,1], "
                   "groups=1",
