@@ -110,6 +110,7 @@ class ChannelWindow {
   std::vector<Stmt> tile_body(const Tile& tile, ExprId n, ExprId c, ExprId row) {
     std::vector<Stmt> body;
     for (int64_t p = 0; p < tile.pixels; ++p) body.push_back(put(p, initial()));
+    append(body, prefetch_next_row(tile, n, c, row));
     append(body, for_each_tap_row(kernel_, window_, row, [&](ExprId tap_row) {
              std::vector<Stmt> inside;
              for (int64_t tap = 0; tap < window_.last.kernel; ++tap) {
@@ -130,6 +131,30 @@ class ChannelWindow {
       body.push_back(put(p, finish(get(p), tile, p, row)));
     }
     for (int64_t p = 0; p < tile.pixels; ++p) append(body, store(tile, p, n, c, row));
+    return body;
+  }
+
+  // Where windows step over input rows: what the same tile of the next output row reads first, the
+  // rows below this one's. (Below the last row of a plane lies the first one of the next
+  // channels'.) Where they don't, the hardware sees one stream and needs no help.
+  std::vector<Stmt> prefetch_next_row(const Tile& tile, ExprId n, ExprId c, ExprId row) {
+    const ir::TensorType& x = task_.type(x_);
+    if (window_.flat || window_.outer.empty() || x.size_bytes() < task_.target.l2_bytes / 2) {
+      return {};
+    }
+    const WindowAxis& rows = window_.outer.back();
+    if (rows.stride == 1) return {};
+    const ExprId last_tap = kernel_.int_const(window_.tap_rows() - 1);
+    const ExprId column = kernel_.mul(tile.first, window_.last.stride);
+    const int64_t line = line_elements(x.dtype);
+    const int64_t lines = (tile.pixels * window_.last.stride * block_ + line - 1) / line;
+    std::vector<Stmt> body;
+    for (int64_t i = 1; i <= rows.stride; ++i) {
+      Index index = input_row_index(kernel_, window_, n, c, row, last_tap, column);
+      index[index.size() - 2] = kernel_.add(index[index.size() - 2], i);
+      const ExprId first = layout_offset(kernel_, x.shape, task_.schedule.buffer(x_).layout, index);
+      append(body, prefetch_lines(kernel_, frame_.arrays.at(x_), first, lines));
+    }
     return body;
   }
 
