@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/bench_peers: its arithmetic, its tables, its protocol, what it says of what is absent, and a
+"""tools/bench_peers: its arithmetic, tables and protocol, what it says of what is absent, and a
 small network from end to end."""
 
 import json
@@ -100,10 +100,13 @@ class Tables(unittest.TestCase):
     def test_a_network(self):
         lines = table.outcome_text(self.good).splitlines()
         self.assertEqual(lines[0], "good, 1 thread")
-        self.assertEqual(lines[2].split(), ["camshaft", "1.000", "2.000", "2.00", "0.50", "100",
-                                           "%", "0.25", "4"])
+        self.assertEqual(lines[2].split(), ["camshaft", "1.000", "1.000", "2.000", "2.00", "0.50",
+                                           "100", "%", "0.25", "4"])
         self.assertIn("ncnn *", lines[3])
         self.assertEqual(lines[-1], "tinygrad: it is not there")
+        self.assertNotIn("!", table.outcome_text(self.good))
+        self.good.errors["mnn"] = 1.5
+        self.assertIn("1.5 !", table.outcome_text(self.good))
         self.assertIn("no errors: no oracle", table.outcome_text(self.bad))
 
     def test_the_summary_names_where_we_lose(self):
@@ -171,7 +174,8 @@ class Protocol(WithFolder):
     def test_questions_are_answered(self):
         client, opened = self.opened()
         self.assertGreater(opened["base_kb"], 0)
-        self.assertEqual(client.ask("convert", model="m", inputs="", folder="", threads=1), {"path": "m"})
+        self.assertEqual(client.ask("convert", model="m", inputs="", folder="", threads=1),
+                         {"path": "m"})
         burst = client.ask("burst", seconds=0, least=4, warmup=1)
         self.assertEqual(len(burst["ms"]), 4)
         self.assertEqual(len(client.ask("burst", seconds=0, least=2, warmup=0,

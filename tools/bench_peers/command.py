@@ -4,13 +4,14 @@ settings for latency at batch 1 in float32.
 
     build/venv/bin/python tools/bench_peers                          all networks, one thread
     build/venv/bin/python tools/bench_peers --networks resnet18,vit_tiny --threads 1,2
-    build/venv/bin/python tools/bench_peers --loading                opening, first run, memory, idle
+    build/venv/bin/python tools/bench_peers --loading                opening, memory, idle time
 
 Times are from inputs in an engine's memory to outputs in the process's. Engines run in processes of
 their own, pinned alike and stopped while another one is timed. "to best": the median over rounds of
 an engine's time through that of the best peer, marked *. "of peak": direct arithmetic through the
 measured multiply-add peak; Winograd needs less. "error": the largest against the double-precision
-oracle, 1 being rtol 1e-3, atol 1e-4. An engine that is absent or fails gets one sentence.
+oracle, 1 being rtol 1e-3, atol 1e-4; what is beyond is marked !. An engine that is absent or fails
+gets one sentence.
 """
 
 import argparse
@@ -58,7 +59,7 @@ def parse(arguments, known):
     parser.add_argument("--seconds", type=float, default=0.25, help="of a burst (default 0.25)")
     parser.add_argument("--least", type=int, default=3, help="runs of a burst (default 3)")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
-                        help="cpu: time on a core, for one thread on a machine that does other work")
+                        help="cpu: time on a core, for one thread on a busy machine")
     parser.add_argument("--beam", type=int, default=0, help="tinygrad's BEAM; takes long")
     parser.add_argument("--loading", action="store_true",
                         help="opening, first run, memory, idle time, instead of runs")

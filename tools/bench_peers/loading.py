@@ -115,8 +115,8 @@ def cells(row):
 
 def row_text(row):
     """A line that is printed when it is known."""
-    return "%s, %s: %s" % (row.network, row.engine, row.reason or "opened in %s ms, first run %s ms" % (
-        cell(row.load_ms), cell(row.first_ms)))
+    text = "opened in %s ms, first run %s ms" % (cell(row.load_ms), cell(row.first_ms))
+    return "%s, %s: %s" % (row.network, row.engine, row.reason or text)
 
 
 def text(rows):

@@ -32,7 +32,7 @@ class Settings:
 
 @dataclass
 class Outcome:
-    """What was measured on one network. `reasons`: a sentence for each engine that has no timing."""
+    """What was measured on one network. `reasons`: a sentence for each engine without timing."""
 
     network: str
     threads: int
@@ -96,7 +96,8 @@ def run_rounds(clients, settings, outcome, progress):
     """Bursts in turn. An engine that fails leaves the rounds."""
     for number in range(settings.rounds):
         for name in order_of_round(list(clients), number):
-            progress("%s, round %d of %d: %s" % (outcome.network, number + 1, settings.rounds, name))
+            progress("%s, round %d of %d: %s" % (outcome.network, number + 1, settings.rounds,
+                                                 name))
             try:
                 burst = clients[name].ask("burst", seconds=settings.seconds, least=settings.least,
                                           warmup=settings.warmup, clock=settings.clock)
@@ -119,8 +120,8 @@ def check_outputs(clients, prepared, outcome):
         path = os.path.join(prepared.folder, name + ".out.npz")
         try:
             client.ask("outputs", path=path)
-            outcome.errors[name] = figures.error_in_tolerances(reference.read_arrays(path), expected,
-                                                               RTOL, ATOL)
+            actual = reference.read_arrays(path)
+            outcome.errors[name] = figures.error_in_tolerances(actual, expected, RTOL, ATOL)
         except EngineFailed as failure:
             outcome.reasons[name] = str(failure)
 

@@ -26,22 +26,26 @@ def engine_row(outcome, name):
     if outcome.flops and outcome.peak_gflops:
         share = figures.share_of_peak(outcome.flops, timing.p50(), outcome.peak_gflops)
     ratio = figures.paired_ratio(timing, outcome.timings[best]) if best else None
-    return {"p50_ms": timing.p50(), "p99_ms": timing.p99(), "p99_over_p50": timing.jitter(),
-            "ratio_to_best_peer": ratio, "share_of_peak": share, "error_in_tolerances": error,
-            "runs": len(timing.samples())}
+    return {"min_ms": min(timing.samples()), "p50_ms": timing.p50(), "p99_ms": timing.p99(),
+            "p99_over_p50": timing.jitter(), "ratio_to_best_peer": ratio,
+            "share_of_peak": share, "error_in_tolerances": error, "runs": len(timing.samples())}
 
 
 def outcome_text(outcome):
-    """The table of one network, and the reasons of what is missing."""
+    """The table of one network, and the reasons of what is missing. An error above the tolerance is
+    marked."""
     best = figures.best_peer(outcome.timings, OWN)
-    rows = [("engine", "p50 ms", "p99 ms", "p99/p50", "to best", "of peak", "error", "runs")]
+    rows = [("engine", "min ms", "p50 ms", "p99 ms", "p99/p50", "to best", "of peak", "error",
+             "runs")]
     for name in sorted(outcome.timings, key=lambda name: outcome.timings[name].p50()):
         row = engine_row(outcome, name)
         share = row["share_of_peak"]
-        rows.append((name + (" *" if name == best else ""), cell(row["p50_ms"], "%.3f"),
-                     cell(row["p99_ms"], "%.3f"), cell(row["p99_over_p50"]),
-                     cell(row["ratio_to_best_peer"]), cell(share and 100 * share, "%.0f %%"),
-                     cell(row["error_in_tolerances"], "%.3g"), str(row["runs"])))
+        error = cell(row["error_in_tolerances"], "%.3g")
+        rows.append((name + (" *" if name == best else ""), cell(row["min_ms"], "%.3f"),
+                     cell(row["p50_ms"], "%.3f"), cell(row["p99_ms"], "%.3f"),
+                     cell(row["p99_over_p50"]), cell(row["ratio_to_best_peer"]),
+                     cell(share and 100 * share, "%.0f %%"),
+                     error + (" !" if outcome.errors.get(name, 0) > 1 else ""), str(row["runs"])))
     lines = ["%s, %d thread%s" % (outcome.network, outcome.threads,
                                   "" if outcome.threads == 1 else "s"), columns(rows)]
     lines += ["%s: %s" % item for item in sorted(outcome.reasons.items())]
