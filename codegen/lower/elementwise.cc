@@ -219,6 +219,54 @@ Nest concat_piece(Frame& frame, Evaluator& evaluator, size_t which, int64_t begi
   return nest;
 }
 
+// Columns [begin, begin + count) of the output Pad: of one piece it is known whether they are
+// padding.
+Nest pad_piece(Frame& frame, Evaluator& evaluator, int64_t begin, int64_t count) {
+  const NodeId output = frame.task.region.output;
+  ir::Shape shape = frame.task.type(output).shape;
+  shape.back() = count;
+  Index index;
+  Nest nest = make_axes(frame.kernel(), shape, frame.task.schedule.buffer(output).layout, index);
+  index.back() = frame.kernel().add(index.back(), begin);
+  const Stmt store = evaluator.store_output(frame.output, index, evaluator.value(output, index));
+  nest.offset = store.index;
+  nest.value = store.value;
+  return nest;
+}
+
+// The output Concat, operand by operand.
+void add_concat_parts(Frame& frame, Evaluator& evaluator, std::vector<Part>& parts) {
+  const ir::Node& concat = frame.task.node(frame.task.region.output);
+  const auto axis = static_cast<size_t>(concat.as<ir::ConcatAttrs>().axis);
+  int64_t begin = 0;
+  for (size_t i = 0; i < concat.inputs.size(); ++i) {
+    const ir::TensorType& piece = frame.task.type(concat.inputs[i]);
+    if (piece.elements() > 0) {
+      parts.push_back(make_part(frame, concat_piece(frame, evaluator, i, begin)));
+    }
+    begin += piece.shape[axis];
+  }
+}
+
+// The output Pad: columns before, inside and behind.
+void add_pad_parts(Frame& frame, Evaluator& evaluator, std::vector<Part>& parts) {
+  const ir::Node& pad = frame.task.node(frame.task.region.output);
+  const int64_t before = pad.as<ir::PadAttrs>().before.back();
+  const int64_t after = pad.as<ir::PadAttrs>().after.back();
+  int64_t begin = 0;
+  for (const int64_t count : {before, pad.type.shape.back() - before - after, after}) {
+    if (count > 0) parts.push_back(make_part(frame, pad_piece(frame, evaluator, begin, count)));
+    begin += count;
+  }
+}
+
+bool splits_columns(const Task& task) {
+  const ir::Node& node = task.node(task.region.output);
+  if (node.op != ir::Op::kPad || node.type.elements() == 0) return false;
+  const auto& pad = node.as<ir::PadAttrs>();
+  return pad.before.back() > 0 || pad.after.back() > 0;
+}
+
 // Can the output be written piece by piece? In a blocked layout every piece must be whole blocks.
 bool splits_into_pieces(const Task& task) {
   const ir::Node& node = task.node(task.region.output);
@@ -248,16 +296,9 @@ LoweredKernel emit_elementwise(const Task& task, const Knobs& knobs) {
   Evaluator evaluator(kernel, task, frame.arrays);
   std::vector<Part> parts;
   if (splits_into_pieces(task)) {
-    const ir::Node& concat = task.node(task.region.output);
-    const auto axis = static_cast<size_t>(concat.as<ir::ConcatAttrs>().axis);
-    int64_t begin = 0;
-    for (size_t i = 0; i < concat.inputs.size(); ++i) {
-      const int64_t extent = task.type(concat.inputs[i]).shape[axis];
-      if (task.type(concat.inputs[i]).elements() > 0) {
-        parts.push_back(make_part(frame, concat_piece(frame, evaluator, i, begin)));
-      }
-      begin += extent;
-    }
+    add_concat_parts(frame, evaluator, parts);
+  } else if (splits_columns(task)) {
+    add_pad_parts(frame, evaluator, parts);
   } else if (task.type(task.region.output).elements() > 0) {
     parts.push_back(make_part(frame, whole_output(frame, evaluator)));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/ir/graph_constants.h"
+#include "codegen/ir/literal.h"
 namespace camshaft::lower {
 
 using ir::DType;
@@ -313,18 +314,31 @@ ExprId Evaluator::evaluate_concat(const ir::Node& node, const Index& index) {
   return result;
 }
 
+// Whether all of an integer node's elements are known to be in [0, extent).
+bool Evaluator::are_inside(NodeId indices, int64_t extent) const {
+  const ir::Literal* literal = ir::literal_of(task_.graph(), indices);
+  if (literal == nullptr) return false;
+  for (int64_t i = 0; i < literal->type.elements(); ++i) {
+    const int64_t value = ir::literal_as_int(*literal, i);
+    if (value < 0 || value >= extent) return false;
+  }
+  return true;
+}
+
 ExprId Evaluator::evaluate_gather(const ir::Node& node, const Index& index) {
   const auto axis = static_cast<size_t>(node.as<ir::GatherAttrs>().axis);
   const ir::Shape& data_shape = task_.type(node.inputs[0]).shape;
   const size_t indices_rank = task_.type(node.inputs[1]).shape.size();
   const Index which(index.begin() + static_cast<int64_t>(axis),
                     index.begin() + static_cast<int64_t>(axis + indices_rank));
-  const ExprId raw = kernel_.cast(value(node.inputs[1], which), DType::kInt64);
-  const ExprId extent = kernel_.int_const(data_shape[axis]);
-  const ExprId wrapped = kernel_.select(kernel_.binary(KOp::kLt, raw, kernel_.int_const(0)),
-                                        kernel_.add(raw, extent), raw);
+  ExprId at = kernel_.cast(value(node.inputs[1], which), DType::kInt64);
+  if (!are_inside(node.inputs[1], data_shape[axis])) {
+    const ExprId from_end = kernel_.add(at, kernel_.int_const(data_shape[axis]));
+    at = kernel_.select(kernel_.binary(KOp::kLt, at, kernel_.int_const(0)), from_end, at);
+    at = clamp(at, data_shape[axis]);
+  }
   Index source(index.begin(), index.begin() + static_cast<int64_t>(axis));
-  source.push_back(clamp(wrapped, data_shape[axis]));
+  source.push_back(at);
   source.insert(source.end(), index.begin() + static_cast<int64_t>(axis + indices_rank),
                 index.end());
   return value(node.inputs[0], source);

@@ -42,6 +42,7 @@ class Evaluator {
   ExprId evaluate_pad(const ir::Node& node, const Index& index);
   ExprId evaluate_concat(const ir::Node& node, const Index& index);
   ExprId evaluate_gather(const ir::Node& node, const Index& index);
+  bool are_inside(NodeId indices, int64_t extent) const;
   ExprId extreme(ir::KOp op, const ir::Node& node, ExprId a, ExprId b);
   ExprId shift(ir::KOp op, ExprId a, ExprId amount);
   ExprId load_leaf(NodeId id, const Index& index);

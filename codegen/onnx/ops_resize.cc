@@ -12,8 +12,20 @@
 namespace camshaft::onnx {
 namespace {
 
-// Weighted sums over one axis: gathers for a few taps, else a product with the matrix of weights.
-constexpr size_t kMaxGatheredTaps = 4;
+// Weighted sums over one axis: gathers for a few taps, else a product with the matrix of weights,
+// most of which are 0. A tap costs as much as this many elements of the matrix: along the last
+// axis neighbouring outputs gather their inputs one by one, along the others row by row.
+constexpr int64_t kElementsPerTapOfColumns = 40;
+constexpr int64_t kElementsPerTapOfRows = 2;
+constexpr int64_t kAlwaysGatheredTaps = 4;
+constexpr int64_t kMostGatheredTaps = 32;  // which are one expression
+
+bool gathers(const Value& x, int axis, const Taps& taps) {
+  const auto count = static_cast<int64_t>(taps.indices.size());
+  const bool is_last = axis + 1 == x.rank();
+  const int64_t elements = count * (is_last ? kElementsPerTapOfColumns : kElementsPerTapOfRows);
+  return count <= kAlwaysGatheredTaps || (count <= kMostGatheredTaps && elements <= x.dim(axis));
+}
 
 Value gathered_sum(Value x, int axis, const Taps& taps) {
   Value sum;
@@ -61,8 +73,7 @@ Value resample(NodeReader& node, Value x, int axis, const ResizeMode& mode, cons
   if (mode.interpolation == Interpolation::kNearest) {
     y = gather(x, node.builder().ints(taps.indices[0]), axis);
   } else {
-    y = taps.indices.size() <= kMaxGatheredTaps ? gathered_sum(x, axis, taps)
-                                                : matrix_sum(x, axis, taps);
+    y = gathers(x, axis, taps) ? gathered_sum(x, axis, taps) : matrix_sum(x, axis, taps);
   }
   if (std::find(taps.is_outside.begin(), taps.is_outside.end(), true) == taps.is_outside.end()) {
     return y;

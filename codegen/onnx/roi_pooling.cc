@@ -40,11 +40,24 @@ Value pool_axis(Value x, const AxisWeights& weights, const std::vector<int>& pla
   return drop_axes(reduce(kind, terms, {axis}), {axis});
 }
 
+// Sums of [R, C, H, W] (R may be 1 for all) along W as [R, Q, W] weigh them: [R, C, H, Q].
+Value sum_columns(Value planes, Value weight) {
+  if (!planes || !weight) return {};
+  const int64_t channels = planes.dim(1);
+  const int64_t rows = planes.dim(2);
+  const Value flat = reshape(planes, {planes.dim(0), channels * rows, planes.dim(3)});
+  return reshape(matmul(flat, transpose(weight, {0, 2, 1})),
+                 {weight.dim(0), channels, rows, weight.dim(1)});
+}
+
 // [R, C, H, W] to [R, C, H, Q] to [R, C, P, Q].
 Value pool_part(Value planes, const AxisWeights& rows, const AxisWeights& columns,
                 ir::ReduceKind kind) {
   if (!planes) return {};
-  const Value narrow = pool_axis(insert_axis(planes, 3), columns, {0, 3, 4}, 4, kind);
+  const bool is_product =
+      kind == ir::ReduceKind::kSum && columns.weight && !columns.negative && !columns.counts;
+  const Value narrow = is_product ? sum_columns(planes, columns.weight)
+                                  : pool_axis(insert_axis(planes, 3), columns, {0, 3, 4}, 4, kind);
   return narrow ? pool_axis(insert_axis(narrow, 2), rows, {0, 2, 3}, 3, kind) : Value();
 }
 
