@@ -19,6 +19,8 @@ packages=(
   capnproto libcapnp-dev libxxhash-dev libsodium-dev libpng-dev zlib1g-dev libzstd-dev
   # tests: tools, the ONNX conformance cases, sounds
   catch2 strace libonnx-testdata alsa-utils
+  # the device build for AArch64: C++ library and linker's files, and what runs it in the tests
+  g++-aarch64-linux-gnu qemu-user
   # the system around them
   python3 ca-certificates git
 )
@@ -87,6 +89,27 @@ make_environment() {
   cp tools/requirements.txt "$stamp"
 }
 
+# AArch64 libraries that the runtime links, unpacked in build/aarch64-libraries: the system's own
+# stay as they are.
+unpack_aarch64_libraries() {
+  local folder=build/aarch64-libraries package
+  local names=(libcapnp-dev libsodium-dev libxxhash-dev libpng-dev zlib1g-dev libzstd-dev)
+  [[ -e $folder/.complete && $(<"$folder/.complete") == "${names[*]}" ]] && return 0
+  say "unpacking AArch64 libraries: ${names[*]}"
+  rm -rf "$folder"
+  mkdir -p "$folder/apt/lists/partial" "$folder/apt/archives/partial"
+  (
+    cd "$folder/apt"
+    local options=(-q -o APT::Architecture=arm64 -o APT::Architectures=arm64
+      -o Dir::State::lists="$PWD/lists" -o Dir::Cache="$PWD" -o APT::Sandbox::User="$(id -un)")
+    apt-get "${options[@]}" update
+    apt-get "${options[@]}" download "${names[@]}"
+  )
+  for package in "$folder"/apt/*.deb; do dpkg-deb -x "$package" "$folder"; done
+  rm -rf "$folder/apt"
+  printf '%s\n' "${names[*]}" >"$folder/.complete"
+}
+
 # Real networks for the tests: packages of which only the model files are used.
 install_networks() {
   local stamp=build/networks/.requirements
@@ -120,5 +143,6 @@ done
 install_packages "${packages[@]}"
 make_environment
 install_networks
+unpack_aarch64_libraries
 [[ $peers == no ]] || install_peers
 say "ready: scons -j2 test, scons -j2 demo"

@@ -53,7 +53,7 @@ class Flavour:
             return ["-w"] + (["-include", "tools/buildsys/kj_compat.h"]
                              if path.endswith(".c++") else [])
         externals = self.tree.externals(path)
-        return (toolchain.file_flags(path, "capnp" in externals) +
+        return (toolchain.file_flags(path, "capnp" in externals, self.env["mode"] == "release") +
                 toolchain.include_flags(externals))
 
     def closure(self, files):

@@ -10,6 +10,8 @@ SANITIZERS = ("address", "undefined", "thread")
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wthread-safety"]
 _SANITIZER_FLAGS = ["-fno-omit-frame-pointer", "-fno-sanitize-recover=all"]
+# Files whose speed counts in a build that is made small: every byte of a plan goes through it.
+_FAST_FILES = ("runtime/plan/checksum.cc",)
 _PASSED_ON = ("HOME", "PATH", "TMPDIR", "LANG", "CI")
 _PASSED_ON_PREFIXES = ("CCACHE_", "ASAN_", "UBSAN_", "TSAN_", "LSAN_", "CAMSHAFT_")
 
@@ -92,6 +94,23 @@ def configure_device(env):
                           "-Wl,-z,defs", "-Wl,-z,relro,-z,now"])
 
 
+AARCH64_LIBRARIES = "build/aarch64-libraries"  # unpacked by tools/setup.sh
+
+
+def can_build_aarch64():
+    """Whether tools/setup.sh has brought what the AArch64 device build links."""
+    return os.path.exists(AARCH64_LIBRARIES + "/.complete")
+
+
+def configure_aarch64(env):
+    """Turns a copy of the device environment into the one that builds it for AArch64 Linux."""
+    usr = AARCH64_LIBRARIES + "/usr"
+    for tool in ("CXX", "LINK"):
+        env[tool] += " --target=aarch64-linux-gnu"
+    env.Append(CXXFLAGS=["-isystem", usr + "/include", "-isystem", usr + "/include/aarch64-linux-gnu"],
+               LINKFLAGS=["-L%s/lib/aarch64-linux-gnu" % usr])
+
+
 def configure_fuzz(env):
     """Turns a copy of the desktop environment into the one that libFuzzer drives."""
     flags = ["-fsanitize=address,undefined", "-fno-sanitize=vptr,function"] + _SANITIZER_FLAGS
@@ -99,7 +118,7 @@ def configure_fuzz(env):
                CXXFLAGS=flags + ["-O1", "-g1", "-fsanitize=fuzzer-no-link"], LINKFLAGS=flags)
 
 
-def file_flags(path, uses_capnp):
+def file_flags(path, uses_capnp, optimised):
     """The flags of one source file, beyond those of its environment."""
     top = path.split("/")[0]
     flags = list(_WARNINGS)
@@ -107,6 +126,8 @@ def file_flags(path, uses_capnp):
         flags += ["-fno-exceptions", "-fno-rtti"]
     if top in layers.NO_GLOBAL_CONSTRUCTORS and not layers.uses_exceptions(path):
         flags += ["-Wglobal-constructors"]
+    if path in _FAST_FILES and optimised:
+        flags += ["-O3"]
     return flags + (["-include", "tools/buildsys/kj_compat.h"] if uses_capnp else [])
 
 
