@@ -36,9 +36,10 @@ class StmtOrder {
 // Every array, parameter or local, starts at a multiple of this many bytes.
 inline constexpr int64_t kArrayAlignment = 64;
 
-// Prefetches go into the second level of the caches (3 would be the first, 1 the third): they are
-// for data that is needed some microseconds later.
-inline constexpr int kPrefetchLocality = 2;
+// Prefetches go into the first level of the caches (2 would be the second, 1 the third). Most are
+// for data that is needed some microseconds later, but what does not stay there for so long has
+// reached the second on its way.
+inline constexpr int kPrefetchLocality = 3;
 
 // Bytes to which lanes of `type` at a scalar index are aligned in every execution, as far as the
 // form of the index shows it; at least the element's size, at most that of the lanes.
