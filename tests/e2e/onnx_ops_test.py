@@ -71,7 +71,8 @@ def judge(results, unsupported, expected_failures):
 
 
 README = os.path.join(e2e.ROOT, "README.md")
-README_ROW = r"^\| ([\d,]+) \| oracle, `llvm`, `cpu` \| ([\d,]+) \| ([\d,]+):[^|]*\| ([\d,]+):[^|]*\|$"
+README_ROW = (r"^\| ([\d,]+) \| oracle, `llvm`, `cpu` \| ([\d,]+) \| ([\d,]+):[^|]*"
+              r"\| ([\d,]+):[^|]*\|$")
 
 
 def readme_counts(text):

@@ -35,8 +35,8 @@ class Verdict:
     peers: int = 0
 
 
-# Between the two opsets nothing but types was added, and onnxruntime has some operators of the older
-# one only.
+# Between the two opsets nothing but types was added, and onnxruntime has some operators of the
+# older one only.
 PEER_OPSETS = (graph_maker.OPSET, 21)
 
 

@@ -183,8 +183,8 @@ class Maker:
         return self._add(node, values)
 
     def node_of(self, op_type, inputs, types, exact=False, magnitude=3.0, **attributes):
-        """Adds a node whose outputs' types are given: (dtype, shape) each, with None for a shape that
-        depends on data. Such a value must be read by other nodes: it never becomes an output."""
+        """Adds a node whose outputs' types are given: (dtype, shape) each, with None for a shape
+        that depends on data. Such a value must be read by other nodes: it never becomes an output."""
         names = ["" if value is None else value.name for value in inputs]
         values = [Value(self.name("v"), dtype, shape, exact, magnitude) for dtype, shape in types]
         if magnitude > MAX_MAGNITUDE or any(
@@ -200,9 +200,9 @@ class Maker:
         return values[0] if len(values) == 1 else values
 
     def subgraph(self, arguments, body):
-        """A GraphProto: `body` is called with a value for each (dtype, shape) and returns those that
-        the graph gives out. Its nodes read values of the outer graph by their names; constants and
-        inputs that it makes belong to the outer graph."""
+        """A GraphProto: `body` is called with a value for each (dtype, shape) and returns those
+        that the graph gives out. Its nodes read values of the outer graph by their names; constants
+        and inputs that it makes belong to the outer graph."""
         outer = self.graph
         formal = [Value(self.name("a"), dtype, shape) for dtype, shape in arguments]
         self.graph = Graph(outer.prefix, [], outer.constants, outer.inputs, list(formal))

@@ -397,7 +397,8 @@ def cum_sum(m):
 
 OPERATORS = {f.__name__.rstrip("_"): f for f in (
     unary_exact, unary_smooth, unary_steps, unary_positive, add_sub, multiply, divide,
-    signed_divide, integer_power, float_mod, min_max, sum_mean, clip, power, prelu, compare, logic, where, bits, shift, cast, transpose,
+    signed_divide, integer_power, float_mod, min_max, sum_mean, clip, power, prelu, compare, logic,
+    where, bits, shift, cast, transpose,
     reshape, squeeze, unsqueeze, flatten, expand, tile, slice_, pad, concat, split, depth_space,
     trilu, gather, gather_elements, gather_nd, scatter_elements, scatter_nd, one_hot, top_k,
     cum_sum)}

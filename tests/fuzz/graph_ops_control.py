@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Operators for random graphs: subgraphs, and sizes that depend on data. See graph_maker.py.
 
-Where a size depends on data, nodes that reduce over it follow, so that the outputs' shapes are known.
+Where a size depends on data, nodes that reduce over it follow, so that the outputs' shapes are
+known.
 """
 
 import numpy as np

@@ -284,4 +284,5 @@ def quantize(m):
 
 OPERATORS = {f.__name__: f for f in (
     conv, conv_transpose, max_pool, average_pool, global_pool, lp_pool, integer_conv, mat_mul, gemm,
-    einsum, reduce, reduce_products, global_lp_pool, arg_reduce, softmax, layer_norm, channel_norm, local_norm, resize, quantize)}
+    einsum, reduce, reduce_products, global_lp_pool, arg_reduce, softmax, layer_norm, channel_norm,
+    local_norm, resize, quantize)}

@@ -23,8 +23,8 @@ def recurrent(m):
     gates, functions = RECURRENT[op]
     direction = m.choose(("forward", "reverse", "bidirectional"))
     count = 2 if direction == "bidirectional" else 1
-    steps, batch, size, hidden = m.between(1, 6), m.choose((1, 2, 3)), m.choose((1, 3, 8)), m.choose(
-        (1, 2, 5, 8))
+    steps, batch = m.between(1, 6), m.choose((1, 2, 3))
+    size, hidden = m.choose((1, 3, 8)), m.choose((1, 2, 5, 8))
     x = m.operand(FLOAT, (steps, batch, size))
     inputs = [x, weights(m, FLOAT, (count, gates * hidden, size), size),
               weights(m, FLOAT, (count, gates * hidden, hidden), hidden)]
@@ -58,8 +58,8 @@ def reverse_sequence(m):
 # --- Attention -----------------------------------------------------------------------------------
 
 def attention(m):
-    """Heads as an axis or side by side, fewer of keys, masks of numbers or bools, the past. Of float16
-    onnxruntime rounds the scores between, so that its results are many units off."""
+    """Heads as an axis or side by side, fewer of keys, masks of numbers or bools, the past. Of
+    float16 onnxruntime rounds the scores between, so that its results are many units off."""
     dtype = m.choose((FLOAT, FLOAT, BFLOAT16))
     batch, groups, each = m.choose((1, 2)), m.choose((1, 2)), m.choose((1, 1, 3))
     queries, keys, size, values = (m.choose((1, 3, 7)), m.choose((1, 4, 9)), m.choose((2, 8)),
@@ -190,7 +190,8 @@ def dft(m):
 
 def det(m):
     size = m.choose((1, 2, 3, 5))
-    x = m.operand(m.choose(FLOATS[:2]), (*((m.choose((1, 3)),) if m.chance(0.5) else ()), size, size))
+    batch = (m.choose((1, 3)),) if m.chance(0.5) else ()
+    x = m.operand(m.choose(FLOATS[:2]), (*batch, size, size))
     m.node("Det", [x], exact=False, magnitude=200)
 
 

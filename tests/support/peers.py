@@ -16,8 +16,8 @@ onnxruntime.set_default_logger_severity(4)  # it warns of its own faults
 
 
 def reference(case, is_optimized=True):
-    """The outputs of onnxruntime. Optimized, it replaces dequantised products by integer ones, which
-    quantises activations that the model does not, and saturates on many machines."""
+    """The outputs of onnxruntime. Optimized, it replaces dequantised products by integer ones,
+    which quantises activations that the model does not, and saturates on many machines."""
     options = onnxruntime.SessionOptions()
     if not is_optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -80,7 +80,7 @@ def wrong_on_target(cases, target):
 
 
 def run_on_target(case, target):
-    """{output: array} of a case that is compiled for a target and run; a sentence where it isn't."""
+    """{output: array} of a case that is compiled for a target and run, or what went wrong."""
     with tempfile.TemporaryDirectory() as folder:
         path = [os.path.join(folder, name) for name in ("m.onnx", "m.plan", "in.npz", "out.npz")]
         onnx.save(case.model, path[0])
