@@ -323,8 +323,11 @@ class Emitter {
       const int64_t first = (set_number * knobs_.vectors + vector) * conv_.lanes;
       return std::min(conv_.lanes, conv_.out_channels - first);
     };
+    const bool is_blocked = task_.schedule.buffer(task_.region.output).layout.channel_block > 1;
+    const bool one_pixel = conv_.window.pixels() == 1;
+    const Along along = is_blocked || one_pixel ? Along::kLanes : Along::kPixels;
     return store_tile(
-        frame_, evaluator_, acc, used_lanes, [&](int64_t pixel, int64_t vector, ExprId lane) {
+        frame_, evaluator_, acc, used_lanes, along, [&](ExprId pixel, int64_t vector, ExprId lane) {
           const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
           const ExprId in_group = kernel_.add(kernel_.mul(number, conv_.lanes), lane);
           const ExprId c = kernel_.add(kernel_.mul(group_, conv_.out_channels), in_group);

@@ -332,12 +332,13 @@ class Emitter {
       const int64_t column = (set_number * knobs_.vectors + vector) * product_.lanes;
       return std::min(product_.lanes, product_.columns - column);
     };
-    return store_tile(
-        frame_, evaluator_, acc, used_lanes, [&](int64_t row, int64_t vector, ExprId lane) {
-          const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
-          const ExprId column = kernel_.add(kernel_.mul(number, product_.lanes), lane);
-          return row_index(kernel_.add(first, row), column);
-        });
+    return store_tile(frame_, evaluator_, acc, used_lanes, Along::kLanes,
+                      [&](ExprId row, int64_t vector, ExprId lane) {
+                        const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
+                        const ExprId column =
+                            kernel_.add(kernel_.mul(number, product_.lanes), lane);
+                        return row_index(kernel_.add(first, row), column);
+                      });
   }
 
   Knobs knobs_;

@@ -160,8 +160,9 @@ ExprId TileAccumulators::value(int64_t pixel, int64_t vector) {
   return kernel_.load(array_, place(pixel, vector), static_cast<int32_t>(lanes_));
 }
 
-ExprId TileAccumulators::element(int64_t pixel, int64_t vector, ExprId lane) {
-  return kernel_.load(array_, kernel_.add(place(pixel, vector), lane));
+ExprId TileAccumulators::element(ExprId pixel, int64_t vector, ExprId lane) {
+  const ExprId before = kernel_.add(kernel_.mul(pixel, vectors_), vector);
+  return kernel_.load(array_, kernel_.add(kernel_.mul(before, lanes_), lane));
 }
 
 }  // namespace camshaft::lower

@@ -69,7 +69,7 @@ class TileAccumulators {
   ir::Stmt multiply_add_vectors(int64_t pixel, int64_t vector, ir::ExprId x, ir::ExprId w);
   // acc[pixel][vector], and element `lane` of it.
   ir::ExprId value(int64_t pixel, int64_t vector);
-  ir::ExprId element(int64_t pixel, int64_t vector, ir::ExprId lane);
+  ir::ExprId element(ir::ExprId pixel, int64_t vector, ir::ExprId lane);
 
   int64_t pixels() const { return pixels_; }
   int64_t vectors() const { return vectors_; }

@@ -4,21 +4,34 @@
 namespace camshaft::lower {
 
 std::vector<Stmt> store_tile(Frame& frame, Evaluator& evaluator, TileAccumulators& acc,
-                             const std::function<int64_t(int64_t)>& used_lanes,
-                             const std::function<Index(int64_t, int64_t, ExprId)>& index) {
+                             const std::function<int64_t(int64_t)>& used_lanes, Along along,
+                             const std::function<Index(ExprId, int64_t, ExprId)>& index) {
   const Region& region = frame.task.region;
+  Kernel& kernel = frame.kernel();
+  const auto element = [&](ExprId pixel, int64_t vector, ExprId lane) -> std::vector<Stmt> {
+    const ExprId sum = acc.element(pixel, vector, lane);
+    evaluator.bind(region.root, [sum](const Index&) { return sum; });
+    const Index at = index(pixel, vector, lane);
+    return {evaluator.store_output(frame.output, at, evaluator.value(region.output, at))};
+  };
   std::vector<Stmt> body;
-  for (int64_t pixel = 0; pixel < acc.pixels(); ++pixel) {
-    for (int64_t vector = 0; vector < acc.vectors(); ++vector) {
-      append(body, loop(frame.kernel(), "lane", used_lanes(vector), ir::LoopKind::kVector,
-                        [&](ExprId lane) -> std::vector<Stmt> {
-                          const ExprId sum = acc.element(pixel, vector, lane);
-                          evaluator.bind(region.root, [sum](const Index&) { return sum; });
-                          const Index at = index(pixel, vector, lane);
-                          return {evaluator.store_output(frame.output, at,
-                                                         evaluator.value(region.output, at))};
-                        }));
-      evaluator.unbind(region.root);
+  const auto vector_loop = [&](int64_t extent, const Body& inside) {
+    append(body, loop(kernel, "v", extent, ir::LoopKind::kVector, inside));
+    evaluator.unbind(region.root);
+  };
+  if (along == Along::kLanes) {
+    for (int64_t pixel = 0; pixel < acc.pixels(); ++pixel) {
+      const ExprId p = kernel.int_const(pixel);
+      for (int64_t vector = 0; vector < acc.vectors(); ++vector) {
+        vector_loop(used_lanes(vector), [&](ExprId lane) { return element(p, vector, lane); });
+      }
+    }
+    return body;
+  }
+  for (int64_t vector = 0; vector < acc.vectors(); ++vector) {
+    for (int64_t lane = 0; lane < used_lanes(vector); ++lane) {
+      const ExprId l = kernel.int_const(lane);
+      vector_loop(acc.pixels(), [&](ExprId pixel) { return element(pixel, vector, l); });
     }
   }
   return body;

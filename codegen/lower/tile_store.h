@@ -10,11 +10,15 @@
 
 namespace camshaft::lower {
 
+// What lies next to each other in the output: the lanes of a vector, or the pixels of a tile (then
+// every store goes to fewer places than lanes would).
+enum class Along { kLanes, kPixels };
+
 // Stores the region's output for every element of the tile. `used_lanes(vector)` is how many lanes
 // of a vector exist (all but in a partly filled last one); `index(pixel, vector, lane)` is the
 // element's index in the output.
 std::vector<Stmt> store_tile(Frame& frame, Evaluator& evaluator, TileAccumulators& acc,
-                             const std::function<int64_t(int64_t)>& used_lanes,
-                             const std::function<Index(int64_t, int64_t, ExprId)>& index);
+                             const std::function<int64_t(int64_t)>& used_lanes, Along along,
+                             const std::function<Index(ExprId, int64_t, ExprId)>& index);
 
 }  // namespace camshaft::lower
