@@ -2,7 +2,8 @@
 """What an engine costs before and between runs: opening, the first run, memory, time while idle.
 
 Each figure is the median of several processes. The file is in the page cache: the process that
-converts it has just read or written it, and the first opening isn't counted.
+converts it has just read or written it, and the first opening isn't counted. Inputs are copied into
+the engine's memory while it is opened.
 """
 
 import json
@@ -14,11 +15,11 @@ from dataclasses import asdict, dataclass, field
 from bench_peers.client import EngineFailed
 from bench_peers.figures import percentile
 from bench_peers.places import CAMSHAFT, DEVICE_CAMSHAFT, Absent
-from bench_peers.rounds import open_engine
+from bench_peers.rounds import convert, open_engine
 from bench_peers.table import cell, columns
 
 PROCESSES = 5
-RUNS = 20
+RUNS = 10
 MIB = 1 << 20
 ALLOWED_MIB = 8  # beside weights and arena
 
@@ -60,22 +61,21 @@ def one_process(name, prepared, settings):
     """Opens, runs, idles."""
     client, opened = open_engine(name, prepared, settings)
     with client:
-        runs = client.ask("burst", seconds=0, least=RUNS, warmup=0)["ms"]
+        runs = client.ask("burst", seconds=0, least=RUNS, warmup=0,
+                          clock=settings.clock)["ms"]
         added_kb = client.ask("memory")["peak_kb"] - opened["base_kb"]
         idle = client.ask("idle", seconds=1)["cpu_ms"]
     return {"load_ms": opened["load_ms"], "first_ms": opened["first_ms"],
             "run_ms": percentile(runs, 50), "added_mib": added_kb / 1024, "idle_cpu_ms": idle}
 
 
-def plan_memory(name, prepared, settings, row):
+def plan_memory(prepared, row):
     """What the plan asks for, and what a program that runs it has."""
-    plan = os.path.join(prepared.folder, "%s_%d.plan" % (
-        "cpu" if name == "camshaft_cpu" else "llvm", settings.threads))
-    report = subprocess.run([CAMSHAFT, "inspect", plan, "--json"], capture_output=True, text=True,
-                            check=True)
+    report = subprocess.run([CAMSHAFT, "inspect", prepared.opened, "--json"],
+                            capture_output=True, text=True, check=True)
     target = json.loads(report.stdout)["targets"][0]
     row.planned_mib = (target["weights_bytes"] + target["arena_bytes"]) / MIB
-    command = [DEVICE_CAMSHAFT, "bench", plan, "--iterations", "5", "--warmup", "0"]
+    command = [DEVICE_CAMSHAFT, "bench", prepared.opened, "--iterations", "5", "--warmup", "0"]
     peak = subprocess.run(["python3", "-S", "-c", PEAK_OF, *command], capture_output=True,
                           text=True, check=True)
     row.program_mib = int(peak.stdout) / 1024
@@ -85,6 +85,7 @@ def measure(name, prepared, settings, progress):
     """One engine on one network; what fails is said in the row."""
     row = Row(prepared.name, name, settings.threads)
     try:
+        prepared = convert(name, prepared, settings)
         for number in range(PROCESSES + 1):
             progress("%s: %s, process %d of %d" % (prepared.name, name, number, PROCESSES))
             sample = one_process(name, prepared, settings)
@@ -93,7 +94,7 @@ def measure(name, prepared, settings, progress):
         for key in row.samples[0]:
             setattr(row, key, statistics.median(sample[key] for sample in row.samples))
         if name.startswith("camshaft"):
-            plan_memory(name, prepared, settings, row)
+            plan_memory(prepared, row)
     except (Absent, EngineFailed) as failure:
         row.reason = str(failure)
     except (subprocess.CalledProcessError, OSError) as failure:
@@ -115,7 +116,8 @@ def cells(row):
 
 def row_text(row):
     """A line that is printed when it is known."""
-    text = "opened in %s ms, first run %s ms" % (cell(row.load_ms), cell(row.first_ms))
+    text = "opened in %s ms, first run %s ms, %s MiB" % (
+        cell(row.load_ms), cell(row.first_ms), cell(row.added_mib, "%.1f"))
     return "%s, %s: %s" % (row.network, row.engine, row.reason or text)
 
 

@@ -4,7 +4,7 @@
 import json
 import os
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx
 
@@ -50,23 +50,36 @@ def output_names(prepared):
     return [o.name for o in onnx.load(prepared.model, load_external_data=False).graph.output]
 
 
-def open_engine(name, prepared, settings):
-    """A client whose engine is ready, and the answer to `open`. Raises Absent or EngineFailed."""
+def start_client(name, prepared, settings):
+    """A process for an engine. Raises Absent or EngineFailed."""
+    ROSTER[name].check()
+    log = os.path.join(prepared.folder, name + ".log")
+    return Client(ROSTER[name], settings.threads, settings.cpus, log, settings.beam)
+
+
+def convert(name, prepared, settings):
+    """The files that an engine opens: its model in its own format, its inputs. Raises Absent or
+    EngineFailed."""
     peer = ROSTER[name]
-    peer.check()
     if peer.needs_floats:
         prepared = subjects.with_floats(prepared)
-    log = os.path.join(prepared.folder, name + ".log")
-    arguments = (peer, settings.threads, settings.cpus, log, settings.beam)
-    path = prepared.model
-    if peer.converts:
-        with Client(*arguments) as converter:  # whose memory doesn't count
-            path = converter.ask("convert", model=path, inputs=prepared.inputs,
-                                 folder=prepared.folder, threads=settings.threads)["path"]
-    client = Client(*arguments)
+    if not peer.converts:
+        return prepared
+    with start_client(name, prepared, settings) as client:  # whose memory doesn't count
+        path = client.ask("convert", model=prepared.model, inputs=prepared.inputs,
+                          folder=prepared.folder, threads=settings.threads)["path"]
+    return replace(prepared, opened=path)
+
+
+def open_engine(name, prepared, settings):
+    """A client whose engine is ready, and the answer to `open`; takes what convert() returned.
+    Raises Absent or EngineFailed."""
+    client = start_client(name, prepared, settings)
     try:
+        path = prepared.opened or prepared.model
         return client, client.ask("open", path=path, inputs=prepared.inputs,
-                                  outputs=output_names(prepared), threads=settings.threads)
+                                  outputs=output_names(prepared), threads=settings.threads,
+                                  clock=settings.clock)
     except EngineFailed:
         client.close()
         raise
@@ -133,7 +146,8 @@ def measure(prepared, names, settings, progress):
         for name in names:
             progress("%s: %s gets ready" % (prepared.name, name))
             try:
-                clients[name], outcome.opened[name] = open_engine(name, prepared, settings)
+                clients[name], outcome.opened[name] = open_engine(
+                    name, convert(name, prepared, settings), settings)
             except (Absent, EngineFailed) as failure:
                 outcome.reasons[name] = str(failure)
         measure_peak(prepared, settings, outcome)

@@ -31,12 +31,14 @@ class Subject:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A subject as files: the model, its inputs as .npz, and a folder for what engines make."""
+    """A subject as files: the model, its inputs as .npz, and a folder for what engines make.
+    `opened`: the model in an engine's own format."""
 
     name: str
     model: str
     inputs: str
     folder: str
+    opened: str = ""
 
 
 def all_subjects():

@@ -5,13 +5,15 @@ Reads a line of JSON, does it, answers with a line of JSON; ends with its input.
 goes to the standard error. Requests, by "do":
 
     convert  model, inputs, folder, threads  -> path
-    open     path, inputs, outputs, threads  -> load_ms, first_ms, base_kb, peak_kb
-    burst    seconds, least, warmup, clock   -> ms: of each run, by the clock "wall" or "cpu"
+    open     path, inputs, outputs,
+             threads, clock                  -> load_ms, first_ms, base_kb, peak_kb
+    burst    seconds, least, warmup, clock   -> ms: of each run
     outputs  path                            -> writes the last run's outputs as .npz, by number
     idle     seconds                         -> cpu_ms that the process took while nobody asked
     memory                                   -> peak_kb
 
-A request that fails is answered with "error", a sentence.
+Clocks are "wall" and "cpu", which counts what all threads of the process do, and not what it waits
+for. A request that fails is answered with "error", a sentence.
 """
 
 import ctypes
@@ -27,13 +29,7 @@ import time
 import numpy as np
 
 
-# The CPU's counts what all threads of the process do, and not what it waits for.
 CLOCKS = {"wall": time.perf_counter_ns, "cpu": time.process_time_ns}
-
-
-def milliseconds_since(start_ns):
-    """On the wall's clock."""
-    return (time.perf_counter_ns() - start_ns) * 1e-6
 
 
 def memory_kb(field):
@@ -66,18 +62,19 @@ class Worker:
         """The file for open."""
         return {"path": self._class.convert(model, inputs, folder, threads)}
 
-    def open(self, path, inputs, outputs, threads):
+    def open(self, path, inputs, outputs, threads, clock="wall"):
         """From the file to a ready engine, and the first run."""
         with np.load(inputs) as arrays:
             values = {name: arrays[name] for name in arrays.files}
         forget_peak()
-        base_kb, start_ns = memory_kb("VmRSS"), time.perf_counter_ns()
+        base_kb, now_ns = memory_kb("VmRSS"), CLOCKS[clock]
+        start_ns = now_ns()
         self._engine = self._class(path, values, outputs, threads, self._cpus)
-        load_ms, start_ns = milliseconds_since(start_ns), time.perf_counter_ns()
+        ready_ns = now_ns()
         self._engine.run()
-        first_ms = milliseconds_since(start_ns)
-        return {"load_ms": load_ms, "first_ms": first_ms, "base_kb": base_kb,
-                "peak_kb": memory_kb("VmHWM")}
+        done_ns = now_ns()
+        return {"load_ms": (ready_ns - start_ns) * 1e-6, "first_ms": (done_ns - ready_ns) * 1e-6,
+                "base_kb": base_kb, "peak_kb": memory_kb("VmHWM")}
 
     def burst(self, seconds, least, warmup, clock="wall"):
         """Runs for some seconds, at least so many, after some that don't count."""
