@@ -305,6 +305,15 @@ class EndToEnd(WithFolder):
         self.assertGreater(outcome.flops, 2 * 8 * 3 * 9 * 14 * 14)
         self.assertGreater(outcome.peak_gflops, 1)
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one CPU")
+    def test_two_threads(self):
+        cpus = tuple(sorted(os.sched_getaffinity(0))[:2])
+        settings = rounds.Settings(2, cpus, rounds=1, seconds=0, least=2)
+        outcome = rounds.measure(self.prepared(), self.PEERS, settings, quiet)
+        self.assertEqual(outcome.reasons, {})
+        self.assertEqual(sorted(outcome.timings), sorted(self.PEERS))
+        self.assertGreater(outcome.peak_gflops, 1)
+
     def test_loading(self):
         settings = rounds.Settings(1, CPUS)
         with mock.patch.object(loading, "PROCESSES", 1):

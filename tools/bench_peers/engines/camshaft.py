@@ -50,7 +50,6 @@ class Engine:
 
     def __init__(self, path, inputs, output_names, threads, cpus):
         self._plan, self._device, self._session = (ctypes.c_void_p() for _ in range(3))
-        os.sched_setaffinity(0, {cpus[0]})  # this thread works too
         _check(_LIBRARY.camshaft_plan_open(path.encode(), None, ctypes.byref(self._plan)))
         options = _DeviceOptions(ctypes.sizeof(_DeviceOptions), threads, threads,
                                  (ctypes.c_uint32 * threads)(*cpus[:threads]), 0)
@@ -58,6 +57,7 @@ class Engine:
                                              ctypes.byref(self._device)))
         _check(_LIBRARY.camshaft_session_open(self._plan, self._device, None,
                                               ctypes.byref(self._session)))
+        os.sched_setaffinity(0, {cpus[0]})  # this thread works too; the others have their own
         for name, value in inputs.items():
             self._set_input(name, np.ascontiguousarray(value))
 

@@ -21,9 +21,9 @@ class Engine:
         if threads > 1:  # of the threads besides the caller's; it counts CPUs from 1
             options.add_session_config_entry("session.intra_op_thread_affinities",
                                              ";".join(str(cpu + 1) for cpu in cpus[1:threads]))
-        os.sched_setaffinity(0, {cpus[0]})
         self._session = onnxruntime.InferenceSession(path, options,
                                                      providers=["CPUExecutionProvider"])
+        os.sched_setaffinity(0, {cpus[0]})  # this thread works too
         self._inputs = inputs
         self._names = output_names
         self._outputs = None
