@@ -38,11 +38,11 @@ struct Conv {
   int64_t taps() const { return in_channels * window.taps(); }
 };
 
+// Vectors need not be of one block: where the channels fill no whole one, blocks are narrow.
 int32_t lanes_for(const Task& task, int64_t out_channels) {
   const int32_t widest = task.target.lanes(task.type(task.region.root).dtype);
   const int32_t block = task.schedule.buffer(task.region.output).layout.channel_block;
-  if (block > 1) return std::min(block, widest);
-  int32_t lanes = 1;
+  int32_t lanes = std::min(block, widest);
   while (lanes < widest && lanes < out_channels) lanes *= 2;
   return lanes;
 }

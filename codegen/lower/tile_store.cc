@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/lower/tile_store.h"
 
+#include <algorithm>
+
 namespace camshaft::lower {
 
 std::vector<Stmt> store_tile(Frame& frame, Evaluator& evaluator, TileAccumulators& acc,
@@ -14,6 +16,9 @@ std::vector<Stmt> store_tile(Frame& frame, Evaluator& evaluator, TileAccumulator
     const Index at = index(pixel, vector, lane);
     return {evaluator.store_output(frame.output, at, evaluator.value(region.output, at))};
   };
+  // A vector may be of several blocks of channels, which lie apart in memory.
+  const int64_t block = frame.task.schedule.buffer(region.output).layout.channel_block;
+  const int64_t width = block > 1 ? std::min(block, acc.lanes()) : acc.lanes();
   std::vector<Stmt> body;
   const auto vector_loop = [&](int64_t extent, const Body& inside) {
     append(body, loop(kernel, "v", extent, ir::LoopKind::kVector, inside));
@@ -23,7 +28,11 @@ std::vector<Stmt> store_tile(Frame& frame, Evaluator& evaluator, TileAccumulator
     for (int64_t pixel = 0; pixel < acc.pixels(); ++pixel) {
       const ExprId p = kernel.int_const(pixel);
       for (int64_t vector = 0; vector < acc.vectors(); ++vector) {
-        vector_loop(used_lanes(vector), [&](ExprId lane) { return element(p, vector, lane); });
+        const int64_t used = used_lanes(vector);
+        for (int64_t first = 0; first < used; first += width) {
+          vector_loop(std::min(width, used - first),
+                      [&](ExprId lane) { return element(p, vector, kernel.add(lane, first)); });
+        }
       }
     }
     return body;

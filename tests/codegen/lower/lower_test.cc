@@ -191,6 +191,32 @@ TEST_CASE("convolutions of many shapes match the oracle, epilogues included") {
   }
 }
 
+TEST_CASE("vectors of output channels span blocks that are narrower, and end within one") {
+  struct Case {
+    int out, kernel, groups;
+    int32_t block;         // the widest that buffers may have
+    int32_t vector_bytes;  // of the target
+    int32_t lanes;         // that the kernel must have
+  };
+  const Case cases[] = {
+      {12, 1, 1, 8, 32, 8},  {20, 3, 1, 8, 32, 8},  {12, 3, 2, 8, 32, 8}, {4, 1, 1, 8, 32, 4},
+      {24, 1, 1, 8, 64, 16}, {36, 3, 1, 8, 64, 16}, {8, 1, 1, 8, 64, 8},  {12, 1, 1, 8, 16, 4},
+  };
+  for (const Case& c : cases) {
+    const std::string text = conv_text(8, c.out, 7, c.kernel, 1, c.kernel / 2, c.groups, true);
+    CAPTURE(text, c.vector_bytes);
+    const auto graph = ir::parse_graph(text);
+    REQUIRE(graph.has_value());
+    const Schedule schedule = schedule::make_schedule(*graph, {c.block, true});
+    const CpuTarget target = test_target(c.vector_bytes);
+    const Task task{schedule, schedule.regions.at(1), target};
+    CHECK(lower_region(task).strategy == "conv_direct");
+    CHECK(lower_region(task).knobs.lanes == c.lanes);
+    const std::vector<ir::Literal> inputs = seeded_inputs(*graph);
+    check_against_oracle(*graph, inputs, run_schedule(schedule, inputs, target).outputs, 2e-5);
+  }
+}
+
 TEST_CASE("fallback computes the same as the fast strategies") {
   check_graph(conv_text(8, 16, 7, 3, 2, 1, 1, true), 2e-5, 8, "fallback");
   check_graph(conv_text(8, 8, 7, 3, 1, 1, 8, true), 2e-5, 8, "fallback");
