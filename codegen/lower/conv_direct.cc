@@ -23,6 +23,7 @@ using ir::Op;
 
 constexpr int64_t kStripPixels = 96;  // at most, of a pointwise convolution
 constexpr int64_t kShortRow = 16;     // pixels
+constexpr int64_t kLanesWorthTurning = 4;
 
 struct Conv {
   NodeId node, x, w;
@@ -323,9 +324,10 @@ class Emitter {
       const int64_t first = (set_number * knobs_.vectors + vector) * conv_.lanes;
       return std::min(conv_.lanes, conv_.out_channels - first);
     };
+    // Few lanes go to few places anyway.
     const bool is_blocked = task_.schedule.buffer(task_.region.output).layout.channel_block > 1;
-    const bool one_pixel = conv_.window.pixels() == 1;
-    const Along along = is_blocked || one_pixel ? Along::kLanes : Along::kPixels;
+    const bool few = conv_.lanes < kLanesWorthTurning || conv_.window.pixels() == 1;
+    const Along along = is_blocked || few ? Along::kLanes : Along::kPixels;
     return store_tile(
         frame_, evaluator_, acc, used_lanes, along, [&](ExprId pixel, int64_t vector, ExprId lane) {
           const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
