@@ -91,8 +91,8 @@ def measure_peak(prepared, settings, outcome):
     if not os.path.exists(plan):
         return
     done = subprocess.run([CAMSHAFT, "bench", plan, "--peak", "--iterations", "1", "--warmup", "0",
-                           "--pin", ",".join(map(str, settings.cpus)), "--json"],
-                          capture_output=True, text=True, check=False)
+                           "--json"], capture_output=True, text=True, check=False,
+                          preexec_fn=lambda: os.sched_setaffinity(0, settings.cpus))
     if done.returncode == 0:
         report = json.loads(done.stdout)
         outcome.flops = report["flops"]
