@@ -61,6 +61,9 @@ def conv(m):
     if m.chance(0.15) and all(d == 1 for d in attributes["dilations"]):
         del attributes["pads"]
         attributes["auto_pad"] = m.choose(("SAME_UPPER", "SAME_LOWER", "VALID"))
+        fits = all(k <= e for k, e in zip(attributes["kernel_shape"], x.shape[2:]))
+        if attributes["auto_pad"] == "VALID" and not fits:
+            raise Unfit
     fan_in = channels // groups * int(np.prod(attributes["kernel_shape"]))
     shape = (out, channels // groups, *attributes["kernel_shape"])
     inputs = [x, weights(m, x.dtype, shape, fan_in)]
