@@ -241,13 +241,17 @@ class Pool final : public ChannelWindow {
 
 }  // namespace
 
-bool matches_conv_depthwise(const Task& task) {
-  if (!task.has_root(Op::kConv) || !is_windowed(task)) return false;
+bool is_depthwise(const Task& task) {
+  if (!task.has_root(Op::kConv)) return false;
   const ir::Node& node = task.node(task.region.root);
   const ir::Node& w = task.node(node.inputs[1]);
   return are_known(task, node.inputs[1]) && w.type.shape[1] == 1 &&
          node.as<ir::ConvAttrs>().groups == w.type.shape[0] &&
          task.type(node.inputs[0]).shape[1] == w.type.shape[0] && w.type.elements() > 0;
+}
+
+bool matches_conv_depthwise(const Task& task) {
+  return is_depthwise(task) && is_windowed(task);
 }
 bool matches_pool(const Task& task) {
   return task.has_root(Op::kPool) && is_windowed(task);

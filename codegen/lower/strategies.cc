@@ -16,12 +16,19 @@ bool always(const Task&) {
 #define CAMSHAFT_STRATEGY_THAT_PAYS(name) \
   {#name, matches_##name, pays_##name, knobs_##name, emit_##name}
 constexpr Strategy kStrategies[] = {
-    CAMSHAFT_STRATEGY(conv_depthwise), CAMSHAFT_STRATEGY_THAT_PAYS(conv_winograd),
-    CAMSHAFT_STRATEGY(conv_direct),    CAMSHAFT_STRATEGY(gemm),
-    CAMSHAFT_STRATEGY(pool),           CAMSHAFT_STRATEGY(pool_rows),
-    CAMSHAFT_STRATEGY(reduce),         CAMSHAFT_STRATEGY(elementwise),
-    CAMSHAFT_STRATEGY(scatter),        CAMSHAFT_STRATEGY(top_k),
-    CAMSHAFT_STRATEGY(suppress),       CAMSHAFT_STRATEGY(fallback),
+    CAMSHAFT_STRATEGY(conv_depthwise),
+    CAMSHAFT_STRATEGY_THAT_PAYS(conv_depthwise_rows),
+    CAMSHAFT_STRATEGY_THAT_PAYS(conv_winograd),
+    CAMSHAFT_STRATEGY(conv_direct),
+    CAMSHAFT_STRATEGY(gemm),
+    CAMSHAFT_STRATEGY(pool),
+    CAMSHAFT_STRATEGY(pool_rows),
+    CAMSHAFT_STRATEGY(reduce),
+    CAMSHAFT_STRATEGY(elementwise),
+    CAMSHAFT_STRATEGY(scatter),
+    CAMSHAFT_STRATEGY(top_k),
+    CAMSHAFT_STRATEGY(suppress),
+    CAMSHAFT_STRATEGY(fallback),
 };
 #undef CAMSHAFT_STRATEGY_THAT_PAYS
 #undef CAMSHAFT_STRATEGY

@@ -14,6 +14,8 @@ namespace camshaft::lower {
   LoweredKernel emit_##name(const Task& task, const Knobs& knobs)
 
 CAMSHAFT_DECLARE_STRATEGY(conv_depthwise);
+CAMSHAFT_DECLARE_STRATEGY(conv_depthwise_rows);
+bool pays_conv_depthwise_rows(const Task& task);
 CAMSHAFT_DECLARE_STRATEGY(conv_winograd);
 bool pays_conv_winograd(const Task& task);
 CAMSHAFT_DECLARE_STRATEGY(conv_direct);
@@ -28,6 +30,8 @@ CAMSHAFT_DECLARE_STRATEGY(elementwise);
 CAMSHAFT_DECLARE_STRATEGY(fallback);
 #undef CAMSHAFT_DECLARE_STRATEGY
 
+// Is the region a convolution of every channel by itself, with known weights?
+bool is_depthwise(const Task& task);
 // Knobs of a strategy without choices: no vectors, no tiles.
 Knobs scalar_knobs();
 
