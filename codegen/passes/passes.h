@@ -63,8 +63,9 @@ Graph merge_pads(const Graph& graph);
 Graph fold_channel_scale(const Graph& graph);
 
 // Conv, MatMul and Pool of f16 or bf16 become ones of f32 between Casts: each element is widened
-// once, not once a use, and the strategies need know one kind of float. Not exact: an f32 sum is
-// rounded before the result is.
+// once, not once a use, and the strategies need know one kind of float. The Add of a constant bias
+// joins them. Not exact: an f32 sum is rounded before the result is, and a product not before its
+// bias is added.
 Graph widen_halves(const Graph& graph);
 
 // Merges equal nodes, constants of equal bits included; the first one's name stays. Exact.

@@ -12,15 +12,50 @@ bool is_half(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
 }
 
+bool is_product(Op op) {
+  return op == Op::kConv || op == Op::kMatMul;
+}
+
+NodeId cast_to(Graph& out, NodeId x, DType dtype, const std::string& name) {
+  return out.add(Op::kCast, {x}, ir::CastAttrs{dtype}, name);
+}
+
+// The f32 product behind the Cast `id`; kNoNode if it is none.
+NodeId wide_product(const Graph& graph, NodeId id) {
+  if (graph.node(id).op != Op::kCast) return kNoNode;
+  const NodeId source = graph.node(id).inputs[0];
+  const Node& node = graph.node(source);
+  return is_product(node.op) && node.type.dtype == DType::kFloat32 ? source : kNoNode;
+}
+
+bool is_constant(const Graph& graph, NodeId id) {
+  while (ir::is_movement(graph.node(id).op)) id = graph.node(id).inputs[0];
+  return graph.node(id).op == Op::kConstant;
+}
+
+// A product and its bias are rounded together.
+NodeId widen_bias(Graph& out, const Node& node) {
+  for (const size_t side : {0, 1}) {
+    const NodeId product = wide_product(out, node.inputs[side]);
+    const NodeId bias = node.inputs[1 - side];
+    if (product == kNoNode || !is_constant(out, bias)) continue;
+    const NodeId wide_bias = cast_to(out, bias, DType::kFloat32, node.name);
+    const NodeId sum = out.add(Op::kAdd, {product, wide_bias}, {}, node.name);
+    return cast_to(out, sum, node.type.dtype, node.name);
+  }
+  return kNoNode;
+}
+
 NodeId widen(Graph& out, const Node& node) {
-  const bool reads_often = node.op == Op::kConv || node.op == Op::kMatMul || node.op == Op::kPool;
-  if (!reads_often || !is_half(node.type.dtype)) return kNoNode;
+  if (!is_half(node.type.dtype)) return kNoNode;
+  if (node.op == Op::kAdd) return widen_bias(out, node);
+  if (!is_product(node.op) && node.op != Op::kPool) return kNoNode;
   std::vector<NodeId> operands;
   for (NodeId operand : node.inputs) {
-    operands.push_back(out.add(Op::kCast, {operand}, ir::CastAttrs{DType::kFloat32}, node.name));
+    operands.push_back(cast_to(out, operand, DType::kFloat32, node.name));
   }
   const NodeId wide = out.add(node.op, std::move(operands), node.attrs, node.name);
-  return out.add(Op::kCast, {wide}, ir::CastAttrs{node.type.dtype}, node.name);
+  return cast_to(out, wide, node.type.dtype, node.name);
 }
 
 }  // namespace

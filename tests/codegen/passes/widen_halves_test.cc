@@ -27,6 +27,29 @@ TEST_CASE("products of halves are computed in f32 and rounded once") {
                 "%y = cast(%c) {to=f16}\noutput \"y\" = %y");
 }
 
+TEST_CASE("a product and its bias are rounded together") {
+  const std::string head =
+      "%x = input \"x\" : f16[2x3]\n%w = input \"w\" : f16[3x4]\n"
+      "%b = constant {seed 1} : f16[1x4]\n%n = broadcast(%b) {shape=[2,4]}\n";
+  const std::string product =
+      "%c = cast(%x) {to=f32}\n%d = cast(%w) {to=f32}\n%m = matmul(%c, %d)\n";
+  for (const std::string operands : {"%m, %n", "%n, %m"}) {
+    check_rewrite(widen_halves,
+                  head + "%m = matmul(%x, %w)\n%y = add(" + operands + ")\noutput \"y\" = %y",
+                  head + product +
+                      "%e = cast(%n) {to=f32}\n%s = add(%m, %e)\n%y = cast(%s) {to=f16}\n"
+                      "output \"y\" = %y");
+  }
+  // What is no constant may be rounded already.
+  check_rewrite(widen_halves,
+                "%x = input \"x\" : f16[2x3]\n%w = input \"w\" : f16[3x4]\n"
+                "%r = input \"r\" : f16[2x4]\n%m = matmul(%x, %w)\n%y = add(%m, %r)\n"
+                "output \"y\" = %y",
+                "%x = input \"x\" : f16[2x3]\n%w = input \"w\" : f16[3x4]\n"
+                "%r = input \"r\" : f16[2x4]\n" +
+                    product + "%h = cast(%m) {to=f16}\n%y = add(%h, %r)\noutput \"y\" = %y");
+}
+
 TEST_CASE("pools of halves too: they stand between convolutions") {
   const std::string pool =
       " {kind=average, kernel=[2], strides=[1], dilations=[1], pads_begin=[1], pads_end=[0]}\n";
