@@ -36,6 +36,12 @@ ExprId expm1_of_reduced(MathBuilder& m, ExprId r) {
   return m.fma(m.mul(r, r), m.polynomial(r, tail_of(m)), r);
 }
 
+ExprId normal_exp(MathBuilder& m, ExprId x) {
+  const auto [r, n] = reduce_exp(m, x);
+  const ExprId tail = m.fma(m.polynomial(r, tail_of(m)), r, m.real(1));
+  return m.mul(m.fma(tail, r, m.real(1)), m.power_of_two(n));
+}
+
 ExprId expand_exp(MathBuilder& m, ExprId x) {
   // Beyond these the result is infinite or 0, without a special case: 2^n comes as two factors that
   // are normal numbers, and the last product overflows, or rounds to a denormal, once.

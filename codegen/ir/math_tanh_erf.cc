@@ -67,7 +67,7 @@ ExprId expand_erf(MathBuilder& m, ExprId x) {
   const ExprId limited = m.op(KOp::kMin, m.real(m.is_f32() ? 4 : 6), magnitude);
   const ExprId exponent =
       m.is_f32() ? m.polynomial(limited, kLogErfcF32) : m.polynomial(limited, kLogErfcF64);
-  const ExprId large = m.sub(m.real(1), expand_exp(m, exponent));
+  const ExprId large = m.sub(m.real(1), normal_exp(m, exponent));
   return m.with_sign(m.select(m.less(magnitude, m.real(kErfSplit)), small, large), x);
 }
 
