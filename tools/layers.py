@@ -67,7 +67,8 @@ LAYERS = (
     # Two headers of its neighbours: the regions that it lowers, the numbers of the target.
     Layer("codegen/lower", _CODEGEN + ("codegen/schedule/schedule.h", "codegen/render/render.h")),
     Layer("codegen/render", _CODEGEN, ("llvm",)),
-    Layer("codegen/tune", _CODEGEN),
+    Layer("codegen/tune", _CODEGEN + ("codegen/lower/lower.h", "codegen/schedule/schedule.h",
+                                      "codegen/render/render.h"), ("json", "xxhash")),
     Layer("codegen/emit", ("codegen/ir", "codegen/onnx", "codegen/passes", "codegen/schedule",
                            "codegen/lower", "codegen/render", "codegen/tune", "runtime/plan"),
           ("sodium", "xxhash", "zstd")),

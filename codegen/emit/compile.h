@@ -7,12 +7,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "codegen/ir/graph.h"
+#include "codegen/lower/lower.h"
 #include "codegen/onnx/problem.h"
+#include "codegen/tune/candidates.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/writer.h"
 
@@ -30,7 +33,11 @@ struct CompileOptions {
   bool fuse = true;                            // false: a kernel a node, to find a bad fusion
   std::set<std::string> disabled_passes;
   bool keep_source = true;  // store the kernels' text, for inspect --source
-  // Tests and the tuner: use this strategy wherever it matches ("" for the usual choice).
+  // Called for each region in the order of the launches: what to do it with; nothing for the usual
+  // choice. May be empty.
+  std::function<std::optional<tune::Choice>(const std::string& target, const lower::Task& task)>
+      choose = {};
+  // Tests: use this strategy wherever it matches ("" for the usual choice).
   std::string force_strategy;
   // Called before each step, for progress: step k of n, what it is. May be empty.
   std::function<void(int step, int steps, const std::string& what)> progress;

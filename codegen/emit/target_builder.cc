@@ -86,6 +86,10 @@ base::Status TargetBuilder::build(plan::PlanContents& contents, TargetReport& re
 }
 
 lower::LoweredKernel TargetBuilder::lower(const lower::Task& task) const {
+  if (options_.choose) {
+    const std::optional<tune::Choice> choice = options_.choose(info_.target, task);
+    if (choice) return lower::find_strategy(choice->strategy)->emit(task, choice->knobs);
+  }
   const lower::Strategy* forced = lower::find_strategy(options_.force_strategy);
   if (forced == nullptr || !forced->matches(task)) return lower::lower_region(task);
   return forced->emit(task, forced->knobs(task).front());

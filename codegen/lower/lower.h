@@ -34,6 +34,7 @@ struct Knobs {
   int32_t unroll = 8;    // of the innermost reduction loop
   int32_t winograd = 0;  // outputs of a Winograd tile in each dimension; 0: not Winograd
   int32_t block = 0;     // Winograd tiles that are transformed together
+  bool operator==(const Knobs&) const = default;
 };
 std::string to_string(const Knobs& knobs);  // "6x2v8u8", "4x3v8u8w4b49"
 

@@ -13,10 +13,11 @@
 #include "runtime/plan/checksum.h"
 #include "runtime/plan/signing.h"
 #include "tools/command/add_goldens_desktop.h"
+#include "tools/command/compile_report_desktop.h"
 #include "tools/command/dump_files_desktop.h"
 #include "tools/command/output_file.h"
-#include "tools/command/table.h"
 #include "tools/command/text.h"
+#include "tools/command/tuner_desktop.h"
 #include "tools/command/verb.h"
 #include "tools/io/npy.h"
 
@@ -43,20 +44,7 @@ struct Options {
   std::string dump;
   std::string print;
   std::string sign;
-};
-
-struct Step {
-  std::string what;
-  int64_t start_ns = 0;
-};
-
-// What a compilation leaves besides the plan's contents.
-struct Trail {
-  emit::CompileReport report;
-  std::vector<onnx::Problem> problems;
-  std::vector<Step> steps;
-  int64_t end_ns = 0;
-  std::vector<Representation> representations;
+  TuningOptions tuning;
 };
 
 Status check_options(const Options& options) {
@@ -110,7 +98,7 @@ Result<onnx::ReaderOptions> reader_options(const Options& options) {
 }
 
 Result<emit::CompileOptions> compile_options(const Options& options, Console& console,
-                                             Trail& trail) {
+                                             CompileTrail& trail) {
   CAMSHAFT_TRY_ASSIGN(const onnx::ReaderOptions reader, reader_options(options));
   emit::CompileOptions result;
   result.targets = options.targets;
@@ -164,105 +152,19 @@ void note_memory(const plan::PlanInfo& info, Console& console) {
   }
 }
 
-double step_seconds(const Trail& trail, size_t step) {
-  const int64_t end_ns =
-      step + 1 < trail.steps.size() ? trail.steps[step + 1].start_ns : trail.end_ns;
-  return static_cast<double>(end_ns - trail.steps[step].start_ns) * 1e-9;
-}
-
-std::string targets_text(const Trail& trail) {
-  Table table({{"target"},
-               {"nodes", Align::kRight},
-               {"launches", Align::kRight},
-               {"kernels", Align::kRight},
-               {"work", Align::kRight},
-               {"arena", Align::kRight},
-               {"at least", Align::kRight},
-               {"weights", Align::kRight},
-               {"binary", Align::kRight},
-               {"strategies"}});
-  for (const emit::TargetReport& target : trail.report.targets) {
-    std::vector<std::string> strategies;
-    for (const auto& [name, count] : target.strategies) {
-      strategies.push_back(format_text("%d %s", count, name.c_str()));
-    }
-    table.add_row({target.target, std::to_string(target.nodes), std::to_string(target.regions),
-                   std::to_string(target.kernels), flops_text(static_cast<double>(target.flops)),
-                   bytes_text(static_cast<uint64_t>(target.arena_bytes)),
-                   bytes_text(static_cast<uint64_t>(target.arena_lower_bound_bytes)),
-                   bytes_text(static_cast<uint64_t>(target.weight_bytes)),
-                   bytes_text(static_cast<uint64_t>(target.binary_bytes)), join(strategies, ", ")});
-  }
-  return table.text();
-}
-
-// What speed costs in accuracy.
-std::string accuracy_text(const Trail& trail) {
-  std::string text;
-  for (const emit::TargetReport& target : trail.report.targets) {
-    if (target.winograd_error == 0) continue;
-    text += format_text(
-        "%s: rounding errors of a Winograd convolution are up to %.1e of its result (rms)\n",
-        target.target.c_str(), target.winograd_error);
-  }
-  return text.empty() ? text : "\n" + text;
-}
-
-std::string report_text(const Options& options, const Trail& trail, size_t file_bytes,
-                        const std::string& hash) {
-  Table steps({{"step"}, {"time", Align::kRight}});
-  for (size_t i = 0; i < trail.steps.size(); ++i) {
-    steps.add_row({trail.steps[i].what, duration_text(step_seconds(trail, i))});
-  }
-  return targets_text(trail) + accuracy_text(trail) + "\n" + steps.text() + "\n" +
-         printable(options.output) + ": " + bytes_text(file_bytes) + ", hash " + hash + "\n";
-}
-
-Json report_json(const Options& options, const Trail& trail, size_t file_bytes,
-                 const std::string& hash) {
-  Json json = {{"model", options.model},
-               {"plan", options.output},
-               {"file_bytes", file_bytes},
-               {"hash", hash},
-               {"nodes_read", trail.report.nodes}};
-  json["targets"] = Json::array();
-  for (const emit::TargetReport& target : trail.report.targets) {
-    json["targets"].push_back({{"target", target.target},
-                               {"nodes", target.nodes},
-                               {"launches", target.regions},
-                               {"kernels", target.kernels},
-                               {"strategies", target.strategies},
-                               {"flops", target.flops},
-                               {"arena_bytes", target.arena_bytes},
-                               {"arena_lower_bound_bytes", target.arena_lower_bound_bytes},
-                               {"weights_bytes", target.weight_bytes},
-                               {"binary_bytes", target.binary_bytes},
-                               {"winograd_error", target.winograd_error},
-                               {"seconds", target.seconds}});
-  }
-  json["steps"] = Json::array();
-  for (size_t i = 0; i < trail.steps.size(); ++i) {
-    json["steps"].push_back({{"what", trail.steps[i].what}, {"seconds", step_seconds(trail, i)}});
-  }
-  return json;
-}
-
-Json problems_json(const std::vector<onnx::Problem>& problems) {
-  Json list = Json::array();
-  for (const onnx::Problem& problem : problems) {
-    list.push_back({{"kind", base::code_name(problem.code)},
-                    {"node", problem.node},
-                    {"op_type", problem.op_type},
-                    {"sentence", problem.sentence}});
-  }
-  return list;
-}
-
-Status compile(const Options& options, Console& console, Trail& trail, Json& body) {
+Status compile(const Options& options, Console& console, CompileTrail& trail, Json& body) {
   // What is wrong with options and files is told before any work.
   CAMSHAFT_TRY(check_options(options));
   CAMSHAFT_TRY_ASSIGN(const std::optional<plan::SigningKey> key, load_key(options.sign));
-  CAMSHAFT_TRY_ASSIGN(const emit::CompileOptions compile, compile_options(options, console, trail));
+  CAMSHAFT_TRY_ASSIGN(emit::CompileOptions compile, compile_options(options, console, trail));
+  CAMSHAFT_TRY_ASSIGN(Tuner tuner, Tuner::open(options.tuning));
+  if (options.tuning.seconds > 0) {
+    CAMSHAFT_TRY(tuner.tune(options.model, compile, console, body));
+    CAMSHAFT_TRY(tuner.save());
+  }
+  compile.choose = [&](const std::string& target, const lower::Task& task) {
+    return tuner.choose(target, task);
+  };
   Result<plan::PlanContents> contents =
       emit::compile_onnx(options.model, compile, &trail.report, &trail.problems);
   trail.end_ns = base::mono_time_ns();
@@ -271,6 +173,7 @@ Status compile(const Options& options, Console& console, Trail& trail, Json& bod
     CAMSHAFT_TRY(write_representations(options.dump, trail.representations));
   }
   CAMSHAFT_TRY(contents);
+  CAMSHAFT_TRY(tuner.check(console));
   // Sentences so far are about attempts that did not matter in the end.
   console.forget_sentences();
   note_memory(contents->info, console);
@@ -278,21 +181,41 @@ Status compile(const Options& options, Console& console, Trail& trail, Json& bod
   CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, write_bytes(*contents, key));
   CAMSHAFT_TRY(base::write_file_atomically(options.output, bytes));
   const std::string hash = plan::to_hex(plan::checksum(bytes));
-  body = report_json(options, trail, bytes.size(), hash);
+  const WrittenPlan written = {options.model, options.output, bytes.size(), hash};
+  body.update(compile_json(trail, written));
   body["goldens"] = contents->info.goldens.size();
   if (!options.print.empty()) {
     const std::string text = select_representation(options.print, trail.representations);
     console.print(text + "\n");
     body["printed"] = text;
   }
-  console.print(report_text(options, trail, bytes.size(), hash));
+  console.print(compile_text(trail, written));
   return base::ok();
 }
 
-int run(const Options& options, Console& console) {
-  Trail trail;
+// `camshaft tune`: the database alone.
+Status tune(const Options& options, Console& console, CompileTrail& trail, Json& body) {
+  if (options.tuning.db.empty() || options.tuning.seconds <= 0) {
+    return base::fail(Code::kInvalidArgument, "tune.options",
+                      "give --tuning-db FILE, in which to keep what is found, and --tune SECONDS "
+                      "above 0");
+  }
+  CAMSHAFT_TRY_ASSIGN(const emit::CompileOptions compile, compile_options(options, console, trail));
+  CAMSHAFT_TRY_ASSIGN(Tuner tuner, Tuner::open(options.tuning));
+  CAMSHAFT_TRY(tuner.tune(options.model, compile, console, body));
+  CAMSHAFT_TRY(tuner.save());
+  console.print(printable(options.tuning.db) + ": " + std::to_string(tuner.entries()) +
+                " entries\n");
+  body["entries"] = tuner.entries();
+  return base::ok();
+}
+
+using Work = Status (*)(const Options& options, Console& console, CompileTrail& trail, Json& body);
+
+int run(const Options& options, Work work, Console& console) {
+  CompileTrail trail;
   Json body = Json::object();
-  const Status status = compile(options, console, trail, body);
+  const Status status = work(options, console, trail, body);
   if (status.is_ok()) return console.finish(std::move(body));
   if (trail.problems.empty()) return console.fail(status);
   std::vector<std::string> sentences;
@@ -300,11 +223,9 @@ int run(const Options& options, Console& console) {
   return console.fail(status.code(), sentences, {{"problems", problems_json(trail.problems)}});
 }
 
-void declare_options(CLI::App& app, Options& options) {
+// What decides about the model and its kernels, and so about tuning.
+void declare_model_options(CLI::App& app, Options& options) {
   app.add_option("MODEL", options.model, "The ONNX model")->required();
-  app.add_option("--output,-o", options.output, "The plan file to write")
-      ->type_name("FILE")
-      ->required();
   app.add_option(
          "--target,-t", options.targets,
          "Targets, such as llvm,cpu: llvm[:MARCH] (LLVM IR, in process) or cpu[:MARCH] (C by "
@@ -329,12 +250,20 @@ void declare_options(CLI::App& app, Options& options) {
                  "an output's of that. A run that needs more fails")
       ->type_name("N")
       ->allow_extra_args(false);
-  app.add_option("--dtype", options.dtype, "Type to compute in: f32")
-      ->type_name("TYPE")
-      ->capture_default_str();
   app.add_option("--threads,-j", options.threads, "Most threads that share a kernel at run time")
       ->type_name("N")
       ->check(CLI::Range(1u, plan::kMaxThreads))
+      ->capture_default_str();
+  add_tuning_options(app, options.tuning);
+}
+
+void declare_options(CLI::App& app, Options& options) {
+  declare_model_options(app, options);
+  app.add_option("--output,-o", options.output, "The plan file to write")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--dtype", options.dtype, "Type to compute in: f32")
+      ->type_name("TYPE")
       ->capture_default_str();
   app.add_option("--golden,-g", options.golden,
                  "Store these inputs (FILE.npz, or as run --input) and the outputs that the plan "
@@ -371,7 +300,18 @@ void declare_options(CLI::App& app, Options& options) {
 Action declare_compile(CLI::App& app) {
   auto options = std::make_shared<Options>();
   declare_options(app, *options);
-  return [options](Console& console) { return run(*options, console); };
+  return [options](Console& console) { return run(*options, compile, console); };
+}
+
+Action declare_tune(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  options->tuning.seconds = 10;
+  declare_model_options(app, *options);
+  app.footer(
+      "Measures here, and keeps what is found in the database for compile --tuning-db.\n\n"
+      "Example:\n"
+      "  camshaft tune net.onnx --tuning-db net.tuning --target llvm,cpu --tune 30");
+  return [options](Console& console) { return run(*options, tune, console); };
 }
 
 }  // namespace camshaft::command

@@ -6,7 +6,9 @@
 
 namespace camshaft::command {
 
-Action declare_compile(CLI::App& app) {
+namespace {
+
+Action refuse(CLI::App& app) {
   app.allow_extras();
   return [](Console& console) {
     return console.fail(
@@ -14,6 +16,16 @@ Action declare_compile(CLI::App& app) {
         {"this is the device build, which has no compiler; compile on a desktop and "
          "copy the plan here"});
   };
+}
+
+}  // namespace
+
+Action declare_compile(CLI::App& app) {
+  return refuse(app);
+}
+
+Action declare_tune(CLI::App& app) {
+  return refuse(app);
 }
 
 }  // namespace camshaft::command

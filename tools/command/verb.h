@@ -28,6 +28,7 @@ std::span<const Verb> verbs();
 
 // One function a verb, in NAME_verb.cc.
 Action declare_compile(CLI::App& options);
+Action declare_tune(CLI::App& options);
 Action declare_run(CLI::App& options);
 Action declare_bench(CLI::App& options);
 Action declare_inspect(CLI::App& options);

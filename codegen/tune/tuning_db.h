@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The tuning database: for each target, number of threads and region (region_key) what was measured
+// to be best. A text file that is kept beside the models: one line an entry, sorted, so that
+// changes read well.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "runtime/base/status.h"
+
+namespace camshaft::tune {
+
+// Of one region.
+struct TuningEntry {
+  std::string strategy;
+  std::string knobs;  // lower::to_string
+  std::string what;   // lower::region_description, for people
+  double microseconds = 0;
+  double untuned_microseconds = 0;  // of what is taken without tuning
+};
+
+class TuningDb {
+ public:
+  // kNotFound where there is no such file; kCorrupt, with the line, where it is no database.
+  static base::Result<TuningDb> load(const std::string& path);
+  // Replaces the file as a whole.
+  base::Status save(const std::string& path) const;
+
+  // Null if there is none. `target` is "llvm:znver3".
+  const TuningEntry* find(const std::string& target, int threads, const std::string& key) const;
+  void put(const std::string& target, int threads, const std::string& key, TuningEntry entry);
+  size_t size() const { return entries_.size(); }
+
+ private:
+  std::map<std::tuple<std::string, int, std::string>, TuningEntry> entries_;
+};
+
+}  // namespace camshaft::tune

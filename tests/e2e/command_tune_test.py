@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Tuning through the command: choices are measured once, kept, and taken again."""
+
+import json
+import os
+import unittest
+
+import command_models as models
+from command_models import DAMAGED, UNSUPPORTED, USAGE, WRONG_TARGET
+from onnx import helper
+import e2e
+import numpy as np
+
+TARGETS = "llvm,cpu"
+
+
+def make_layers(path, channels=32):
+    """Convolutions that have several candidates, one of them twice."""
+    rng = np.random.default_rng(3)
+
+    def weight(*shape):
+        return (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+
+    weights = {"a": weight(channels, 8, 1, 1), "b": weight(channels, channels, 3, 3),
+               "c": weight(channels, channels, 3, 3), "d": weight(16, channels, 1, 1)}
+    nodes = [helper.make_node("Conv", ["x", "a"], ["p"]),
+             helper.make_node("Conv", ["p", "b"], ["q"], pads=[1, 1, 1, 1]),
+             helper.make_node("Conv", ["q", "c"], ["r"], pads=[1, 1, 1, 1]),
+             helper.make_node("Conv", ["r", "d"], ["y"])]
+    e2e.make_model(path, nodes, {"x": [1, 8, 24, 24]}, {"y": [1, 16, 24, 24]}, weights)
+
+
+class Tune(models.CommandTest):
+    def setUp(self):
+        super().setUp()
+        make_layers(self.path("m.onnx"))
+        self.db = self.path("m.tuning")
+
+    def compile(self, name, *options, code=0):
+        return self.document("compile", self.path("m.onnx"), "-o", self.path(name), "--target",
+                             TARGETS, *options, code=code)
+
+    def entries(self):
+        with open(self.db) as file:
+            head, *lines = file.read().splitlines()
+        self.assertEqual(head, "camshaft-tuning-1")
+        return [json.loads(line) for line in lines]
+
+    def test_what_was_measured_is_kept_and_taken_again(self):
+        document = self.document("tune", self.path("m.onnx"), "--target", TARGETS, "--tuning-db",
+                                 self.db, "--tune", "0.2")
+        self.assertEqual([t["target"].split(":")[0] for t in document["tuning"]], ["llvm", "cpu"])
+        for target in document["tuning"]:
+            # Both 3x3 convolutions are one kind of region.
+            self.assertEqual(target["regions"], 3)
+            self.assertGreater(target["candidates"], 2)
+            self.assertEqual(target["refused"], 0)
+        tuned = self.document("tune", self.path("m.onnx"), "--target", TARGETS, "--tuning-db",
+                              self.db, "--tune", "0.2")
+        entries = self.entries() if os.path.exists(self.db) else []
+        self.assertEqual(tuned["entries"], len(entries))
+        for entry in entries:
+            self.assertLessEqual(entry["us"], entry["untuned_us"])
+
+    def write_entries(self, change=None):
+        """A database with another choice than the usual one for each region, made by the command."""
+        for _ in range(8):  # a run that finds nothing faster keeps nothing
+            self.document("tune", self.path("m.onnx"), "--target", TARGETS, "--tuning-db", self.db,
+                          "--tune", "0.1")
+            if os.path.exists(self.db) and len(self.entries()) == 6:
+                return
+        self.skipTest("this machine is too busy to find the same kernel faster twice")
+
+    def test_frozen_takes_the_database_and_gives_the_same_bytes(self):
+        self.write_entries()
+        hashes = {self.compile(name, "--frozen", "--tuning-db", self.db)["hash"]
+                  for name in ("a.plan", "b.plan")}
+        self.assertEqual(len(hashes), 1)
+        self.camshaft("compare", self.path("a.plan"), "--ref", self.path("m.onnx"))
+        # Other threads are other entries.
+        done = self.camshaft("compile", self.path("m.onnx"), "-o", self.path("c.plan"), "--threads",
+                             "2", "--frozen", "--tuning-db", self.db, code=USAGE)
+        self.assertIn("says nothing of 4 regions", done.stderr)
+        self.assertFalse(os.path.exists(self.path("c.plan")))
+
+    def test_an_entry_decides(self):
+        self.write_entries()
+        before = self.compile("a.plan", "--tuning-db", self.db)["hash"]
+        lines = open(self.db).read().splitlines()
+        changed = 0
+        for i, line in enumerate(lines[1:], 1):
+            entry = json.loads(line)
+            if entry["strategy"] == "conv_direct" and "k3x3" not in entry["what"]:
+                entry["knobs"] = "1x1v8u8" if entry["knobs"] != "1x1v8u8" else "2x1v8u8"
+                changed += 1
+            lines[i] = json.dumps(entry)
+        self.assertGreater(changed, 0)
+        with open(self.db, "w") as file:
+            file.write("\n".join(lines) + "\n")
+        document = self.compile("b.plan", "--tuning-db", self.db)
+        self.assertNotEqual(document["hash"], before)
+        self.camshaft("compare", self.path("b.plan"), "--ref", self.path("m.onnx"))
+
+    def test_an_entry_that_this_compiler_would_not_propose_is_not_taken(self):
+        self.write_entries()
+        lines = open(self.db).read().splitlines()
+        for i, line in enumerate(lines[1:], 1):
+            lines[i] = json.dumps({**json.loads(line), "knobs": "99x9v8u8"})
+        with open(self.db, "w") as file:
+            file.write("\n".join(lines) + "\n")
+        done = self.camshaft("compile", self.path("m.onnx"), "-o", self.path("a.plan"), "--target",
+                             TARGETS, "--tuning-db", self.db)
+        self.assertIn("they get the usual choice", done.stderr)
+        self.compile("a.plan", "--tuning-db", self.db, "--frozen", code=USAGE)
+
+    def test_a_database_that_is_none(self):
+        for text, line in (("", "is empty"), ("camshaft-tuning-1\n{\"target\":3}\n", "line 2"),
+                           ("[]\n", "line 1"), ("camshaft-tuning-2\n", "line 1")):
+            with open(self.db, "w") as file:
+                file.write(text)
+            done = self.camshaft("compile", self.path("m.onnx"), "-o", self.path("a.plan"),
+                                 "--tuning-db", self.db, code=DAMAGED)
+            self.assertIn(line, done.stderr)
+            self.camshaft("tune", self.path("m.onnx"), "--tuning-db", self.db, code=DAMAGED)
+            with open(self.db) as file:
+                self.assertEqual(file.read(), text)  # nothing is lost
+
+    def test_options_that_do_not_go_together(self):
+        compile_it = ["compile", self.path("m.onnx"), "-o", self.path("a.plan")]
+        self.camshaft(*compile_it, "--frozen", code=USAGE)
+        self.camshaft(*compile_it, "--frozen", "--tuning-db", self.db, "--tune", "1", code=USAGE)
+        done = self.camshaft(*compile_it, "--tuning-db", self.path("none"), code=USAGE)
+        self.assertIn("none", done.stderr)
+        self.camshaft("tune", self.path("m.onnx"), code=USAGE)
+
+    def test_a_target_of_another_machine_is_left_out(self):
+        document = self.document("tune", self.path("m.onnx"), "--target", "llvm:cortex-a76",
+                                 "--tuning-db", self.db, "--tune", "0.1")
+        self.assertEqual(document["tuning"], [])
+        self.assertIn("can't run it", document["notes"][0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "tools/command/tuner_desktop.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "runtime/base/file.h"
+#include "tools/command/output_file.h"
+#include "tools/command/text.h"
+#include "tools/command/tuning_run_desktop.h"
+
+namespace camshaft::command {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr size_t kShownRegions = 5;
+// Share of the measuring time in which the result is held against what it replaces.
+constexpr double kComparingShare = 0.25;
+
+}  // namespace
+
+void add_tuning_options(CLI::App& app, TuningOptions& options) {
+  app.add_option("--tune", options.seconds,
+                 "Measure for so many seconds a target, on this machine, which kernels are "
+                 "fastest, where the tuning database doesn't say")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--tuning-db", options.db,
+                 "The file in which choices are looked up, and kept with --tune")
+      ->type_name("FILE");
+  app.add_flag("--frozen", options.frozen,
+               "Fail where the tuning database has no entry, instead of taking the usual choice");
+}
+
+Result<Tuner> Tuner::open(const TuningOptions& options) {
+  Tuner tuner(options);
+  if (options.frozen && (options.db.empty() || options.seconds > 0)) {
+    return base::fail(Code::kInvalidArgument, "tune.frozen",
+                      options.db.empty() ? "--frozen needs --tuning-db FILE, which says what to do"
+                                         : "--frozen and --tune exclude each other: frozen is what "
+                                           "is not measured any more");
+  }
+  if (options.db.empty()) return tuner;
+  Result<tune::TuningDb> db = tune::TuningDb::load(options.db);
+  const bool is_new = !db && db.error().code() == Code::kNotFound && options.seconds > 0;
+  if (!db && !is_new) return db.error();
+  if (db) tuner.db_ = std::move(*db);
+  if (options.seconds > 0) CAMSHAFT_TRY(check_writable(options.db));
+  return tuner;
+}
+
+Status Tuner::tune(const std::string& model, const emit::CompileOptions& options, Console& console,
+                   Json& body) {
+  body["tuning"] = Json::array();
+  for (const std::string& target : options.targets) {
+    emit::CompileOptions single = options;
+    single.targets = {target};
+    std::string full_name;
+    const auto known = [&](const lower::Task& task) { return choose(full_name, task); };
+    TuningRun run(
+        model, single,
+        [&](const lower::Task& task) {
+          full_name = run.target();
+          return known(task);
+        },
+        console);
+    const Result<bool> measured = run.measure(options_.seconds);
+    if (!measured && measured.error().code() == Code::kWrongTarget) {
+      console.forget_sentences();
+      console.note(target + " is not tuned: this machine can't run it");
+      continue;
+    }
+    CAMSHAFT_TRY(measured);
+    if (!*measured) {
+      console.note(run.target() + ": everything is decided already, nothing was measured");
+      continue;
+    }
+    const size_t variants = run.variants();
+    const std::vector<TuningRun::Decision> decisions = run.decisions();
+    CAMSHAFT_TRY_ASSIGN(const TuningRun::Gain gain,
+                        run.compare(decisions, options_.seconds * kComparingShare));
+    const bool is_faster = gain.after_s < gain.before_s;
+    size_t changed = 0;
+    for (const TuningRun::Decision& decision : decisions) {
+      if (decision.entry.microseconds < decision.entry.untuned_microseconds) ++changed;
+      if (is_faster) db_.put(run.target(), options.threads, decision.key, decision.entry);
+    }
+    console.note(format_text(
+        "%s: %zu candidates of %zu regions measured, %zu of them refused by the oracle; %zu "
+        "regions changed: %s a run, before %s%s",
+        run.target().c_str(), variants, decisions.size(), run.refused(), changed,
+        duration_text(gain.after_s).c_str(), duration_text(gain.before_s).c_str(),
+        is_faster ? "" : ", so nothing is changed"));
+    body["tuning"].push_back({{"target", run.target()},
+                              {"candidates", variants},
+                              {"refused", run.refused()},
+                              {"regions", decisions.size()},
+                              {"changed", is_faster ? changed : 0},
+                              {"before_ms", gain.before_s * 1e3},
+                              {"after_ms", gain.after_s * 1e3}});
+  }
+  missing_.clear();
+  missing_count_ = 0;
+  return base::ok();
+}
+
+std::optional<tune::Choice> Tuner::choose(const std::string& target, const lower::Task& task) {
+  if (db_.size() == 0 && !options_.frozen) return std::nullopt;
+  const tune::TuningEntry* entry = db_.find(target, task.threads, tune::region_key(task));
+  std::optional<tune::Choice> choice;
+  if (entry != nullptr) choice = tune::find_candidate(task, entry->strategy, entry->knobs);
+  if (!choice && tune::candidates(task, 2).size() > 1) {
+    missing_.insert(lower::region_description(task));
+    ++missing_count_;
+  }
+  return choice;
+}
+
+Status Tuner::check(Console& console) const {
+  if (options_.db.empty() || missing_count_ == 0) return base::ok();
+  std::vector<std::string> shown(missing_.begin(), missing_.end());
+  if (shown.size() > kShownRegions) {
+    const size_t more = shown.size() - kShownRegions;
+    shown.resize(kShownRegions);
+    shown.push_back(format_text("and %zu more kinds", more));
+  }
+  const std::string what = format_text("%s says nothing of %zu regions: %s", options_.db.c_str(),
+                                       missing_count_, join(shown, "; ").c_str());
+  if (options_.frozen) {
+    return base::fail(Code::kInvalidArgument, "tune.missing",
+                      "%s; tune (--tune) with this compiler, threads and target, or leave out "
+                      "--frozen",
+                      what.c_str());
+  }
+  if (options_.seconds == 0) console.note(what + "; they get the usual choice");
+  return base::ok();
+}
+
+Status Tuner::save() const {
+  return options_.db.empty() || options_.seconds == 0 ? base::ok() : db_.save(options_.db);
+}
+
+}  // namespace camshaft::command

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Tuning: each region of a model gets the strategy and knobs that were measured to be the fastest
+// on this machine, or that a tuning database says.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/compile.h"
+#include "codegen/tune/tuning_db.h"
+#include "runtime/base/status.h"
+#include "tools/command/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace camshaft::command {
+
+struct TuningOptions {
+  double seconds = 0;  // --tune: of measuring, for each target; 0: nothing is measured
+  std::string db;      // --tuning-db: the file; empty: none
+  bool frozen = false;
+};
+
+void add_tuning_options(CLI::App& app, TuningOptions& options);
+
+class Tuner {
+ public:
+  // Reads the database. A file that isn't there is an empty one, unless nothing is to be measured.
+  static base::Result<Tuner> open(const TuningOptions& options);
+
+  // Measures the regions of `model` for which the database has no entry: compiles it once for each
+  // of a region's candidates, all regions changing at once; checks each such plan against the
+  // oracle; runs them in turn and takes each region's fastest. What is not faster as a whole is
+  // forgotten. Targets that can't run here are left out, with a note. Takes minutes. Adds
+  // "tuning" to `body`.
+  base::Status tune(const std::string& model, const emit::CompileOptions& options, Console& console,
+                    Json& body);
+
+  // What the database says of a region, if this compiler still proposes that.
+  std::optional<tune::Choice> choose(const std::string& target, const lower::Task& task);
+
+  // After compiling with choose(). --frozen: fails where a region that has candidates has no
+  // usable entry. Otherwise tells how many had none.
+  base::Status check(Console& console) const;
+  base::Status save() const;
+  size_t entries() const { return db_.size(); }
+
+ private:
+  explicit Tuner(TuningOptions options) : options_(std::move(options)) {}
+
+  TuningOptions options_;
+  tune::TuningDb db_;
+  std::set<std::string> missing_;  // descriptions of regions without a usable entry
+  size_t missing_count_ = 0;
+};
+
+}  // namespace camshaft::command
