@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "devices/cpu/float_mode.h"
@@ -36,6 +37,13 @@ uint32_t spins_in(uint32_t spin_ns) {
   return static_cast<uint32_t>(std::min<uint64_t>(spins, UINT32_MAX - 1));
 }
 
+Status cant_use(uint32_t cpu) {
+  return base::fail(Code::kInvalidArgument, "cpu.pinning",
+                    "this process can't use CPU %u: pin threads to CPUs that it may run on", cpu);
+}
+
+// Whether the process may use a CPU is known when a thread is started there: the caller's own mask
+// says little, since callers pin themselves.
 Status check_cpus(const ThreadPool::Options& options) {
   if (options.cpus.empty()) return base::ok();
   if (options.cpus.size() != options.threads) {
@@ -43,15 +51,8 @@ Status check_cpus(const ThreadPool::Options& options) {
                       "%u threads but %zu CPUs to pin them to: name one CPU for each thread",
                       options.threads, options.cpus.size());
   }
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  (void)sched_getaffinity(0, sizeof usable, &usable);
   for (const uint32_t cpu : options.cpus) {
-    if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &usable)) {
-      return base::fail(Code::kInvalidArgument, "cpu.pinning",
-                        "this process can't use CPU %u: pin threads to CPUs of its affinity mask",
-                        cpu);
-    }
+    if (cpu >= CPU_SETSIZE) return cant_use(cpu);
   }
   return base::ok();
 }
@@ -121,6 +122,7 @@ Status ThreadPool::start_worker(uint32_t thread, std::span<const uint32_t> cpus)
                                     &ThreadPool::enter_worker, &workers_.back());
   if (failed != 0) {
     workers_.pop_back();
+    if (failed == EINVAL && !cpus.empty()) return cant_use(cpus[thread]);
     return base::fail_errno(Code::kIo, "cpu.thread", failed, "worker thread %u can't be started",
                             thread);
   }

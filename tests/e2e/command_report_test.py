@@ -62,6 +62,16 @@ class Bench(models.CommandTest):
         self.assertEqual(self.bench(plan, "--pin", str(cpu))["settings"]["pin"], str(cpu))
         self.camshaft("bench", plan, "--pin", "x", code=USAGE)
 
+    def test_pinning_each_of_two_threads(self):
+        cpus = sorted(os.sched_getaffinity(0))[:2]
+        if len(cpus) < 2:
+            self.skipTest("one CPU")
+        models.make_convolutions(self.path("m.onnx"))
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--threads", "2")
+        pinned = ",".join(map(str, cpus))
+        # Two sessions, one after the other.
+        self.assertTrue(self.bench(self.path("m.plan"), "--pin", pinned, "--kernels")["kernels"])
+
     def test_kernels_and_the_profile_that_inspect_reads(self):
         models.make_convolutions(self.path("m.onnx"))
         self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"))

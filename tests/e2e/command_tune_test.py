@@ -6,10 +6,10 @@ import os
 import unittest
 
 import command_models as models
-from command_models import DAMAGED, UNSUPPORTED, USAGE, WRONG_TARGET
-from onnx import helper
 import e2e
 import numpy as np
+from command_models import DAMAGED, USAGE
+from onnx import helper
 
 TARGETS = "llvm,cpu"
 
@@ -46,6 +46,13 @@ class Tune(models.CommandTest):
         self.assertEqual(head, "camshaft-tuning-1")
         return [json.loads(line) for line in lines]
 
+    def rewrite(self, changed):
+        """Passes each entry of the database through a function."""
+        entries = self.entries()
+        with open(self.db, "w") as file:
+            file.write("\n".join(["camshaft-tuning-1", *(json.dumps(changed(e)) for e in entries)]) +
+                       "\n")
+
     def test_what_was_measured_is_kept_and_taken_again(self):
         document = self.document("tune", self.path("m.onnx"), "--target", TARGETS, "--tuning-db",
                                  self.db, "--tune", "0.2")
@@ -62,8 +69,8 @@ class Tune(models.CommandTest):
         for entry in entries:
             self.assertLessEqual(entry["us"], entry["untuned_us"])
 
-    def write_entries(self, change=None):
-        """A database with another choice than the usual one for each region, made by the command."""
+    def write_entries(self):
+        """A database with an entry for each region, made by the command."""
         for _ in range(8):  # a run that finds nothing faster keeps nothing
             self.document("tune", self.path("m.onnx"), "--target", TARGETS, "--tuning-db", self.db,
                           "--tune", "0.1")
@@ -86,28 +93,23 @@ class Tune(models.CommandTest):
     def test_an_entry_decides(self):
         self.write_entries()
         before = self.compile("a.plan", "--tuning-db", self.db)["hash"]
-        lines = open(self.db).read().splitlines()
-        changed = 0
-        for i, line in enumerate(lines[1:], 1):
-            entry = json.loads(line)
-            if entry["strategy"] == "conv_direct" and "k3x3" not in entry["what"]:
-                entry["knobs"] = "1x1v8u8" if entry["knobs"] != "1x1v8u8" else "2x1v8u8"
-                changed += 1
-            lines[i] = json.dumps(entry)
-        self.assertGreater(changed, 0)
-        with open(self.db, "w") as file:
-            file.write("\n".join(lines) + "\n")
+        changed = []
+
+        def with_other_tile(entry):
+            if entry["strategy"] != "conv_direct" or "k3x3" in entry["what"]:
+                return entry
+            changed.append(entry)
+            return {**entry, "knobs": "1x1v8u8" if entry["knobs"] != "1x1v8u8" else "2x1v8u8"}
+
+        self.rewrite(with_other_tile)
+        self.assertGreater(len(changed), 0)
         document = self.compile("b.plan", "--tuning-db", self.db)
         self.assertNotEqual(document["hash"], before)
         self.camshaft("compare", self.path("b.plan"), "--ref", self.path("m.onnx"))
 
     def test_an_entry_that_this_compiler_would_not_propose_is_not_taken(self):
         self.write_entries()
-        lines = open(self.db).read().splitlines()
-        for i, line in enumerate(lines[1:], 1):
-            lines[i] = json.dumps({**json.loads(line), "knobs": "99x9v8u8"})
-        with open(self.db, "w") as file:
-            file.write("\n".join(lines) + "\n")
+        self.rewrite(lambda entry: {**entry, "knobs": "99x9v8u8"})
         done = self.camshaft("compile", self.path("m.onnx"), "-o", self.path("a.plan"), "--target",
                              TARGETS, "--tuning-db", self.db)
         self.assertIn("they get the usual choice", done.stderr)

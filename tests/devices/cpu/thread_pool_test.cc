@@ -281,6 +281,23 @@ TEST_CASE("workers can be pinned", "[pool]") {
   CHECK(seen[1] == static_cast<int>(last));
 }
 
+TEST_CASE("a caller that is pinned already can have workers on other CPUs", "[pool]") {
+  cpu_set_t before;
+  sched_getaffinity(0, sizeof before, &before);
+  if (CPU_COUNT(&before) < 2) return;
+  uint32_t cpus[2] = {};
+  for (uint32_t cpu = 0, found = 0; found < 2; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) cpus[found++] = cpu;
+  }
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  CPU_SET(cpus[0], &first);
+  REQUIRE(sched_setaffinity(0, sizeof first, &first) == 0);
+  const auto pool = ThreadPool::start({.threads = 2, .cpus = cpus, .spin_ns = 0});
+  sched_setaffinity(0, sizeof before, &before);
+  CHECK(pool);
+}
+
 TEST_CASE("wrong options are refused", "[pool]") {
   const auto code = [](const ThreadPool::Options& options) {
     return ThreadPool::start(options).error().code();
@@ -292,6 +309,7 @@ TEST_CASE("wrong options are refused", "[pool]") {
   CHECK(test::last_sentence().find("2 threads but 1 CPUs") != std::string::npos);
   const uint32_t absent[] = {0, 1000};
   CHECK(code({.threads = 2, .cpus = absent}) == base::Code::kInvalidArgument);
+  CHECK(test::last_sentence().find("can't use CPU 1000") != std::string::npos);
   const uint32_t far[] = {0, 1 << 20};
   CHECK(code({.threads = 2, .cpus = far}) == base::Code::kInvalidArgument);
   CHECK(test::last_sentence().find("can't use CPU 1048576") != std::string::npos);
