@@ -107,12 +107,14 @@ class RowDepthwise {
              return loop(kernel_, "kw", window_.last.kernel, LoopKind::kUnrolled,
                          [&](ExprId tap) { return multiply_add_taps(first, count, tap_row, tap); });
            }));
-    if (width_ == window_.last.out) {
-      append(body, store(first, count));
-      return body;
-    }
     // The last chunk: as many columns as there are.
     const int64_t existing = window_.last.out - (width_ - count);
+    const bool is_rest = count != chunk_;
+    const bool are_all_whole = width_ == window_.last.out || (!is_rest && width_ % chunk_ != 0);
+    if (are_all_whole || is_rest || width_ == chunk_) {
+      append(body, store(first, are_all_whole ? count : existing));
+      return body;
+    }
     const ExprId last = kernel_.int_const(width_ - count);
     body.push_back(ir::make_if(kernel_.binary(ir::KOp::kLt, first, last), store(first, count)));
     body.push_back(ir::make_if(kernel_.binary(ir::KOp::kEq, first, last), store(first, existing)));

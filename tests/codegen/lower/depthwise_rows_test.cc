@@ -65,6 +65,14 @@ TEST_CASE("depthwise convolutions of rows match the oracle") {
       {"i32[1x3x5x9]", "i32[3x1x3x3]",
        "strides=[1,1], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=3",
        "i32[1x3x5x9]"},
+      // A result with fewer elements than a vector.
+      {"i32[1x1x5x7]", "i32[1x1x5x1]",
+       "strides=[2,1], dilations=[1,1], pads_begin=[0,0], pads_end=[1,0], groups=1",
+       "i32[1x1x1x7]"},
+      {"f32[1x1x33]", "f32[1x1x3]",
+       "strides=[1], dilations=[1], pads_begin=[1], pads_end=[1], "
+       "groups=1",
+       "f32[1x1x33]"},
   };
   for (const Case& c : cases) {
     const std::string text = graph_of(c.x, c.w, c.window, c.result);
