@@ -92,7 +92,7 @@ EXTERNALS = {
                       ("avformat", "avcodec", "swscale", "avutil")),
     "lld": External(("lld/",), ("lldELF", "lldCommon"), **_LLVM_DIRS),
     "llvm": External(("llvm/", "llvm-c/"), ("LLVM-19",), **_LLVM_DIRS),
-    "opencl": External(("CL/",), ("OpenCL",)),
+    "opencl": External(("CL/",)),  # opened at run time
     "png": External(("png.h",), ("png16", "z")),
     "protobuf": External(("google/protobuf/",), ("protobuf",)),
     "sodium": External(("sodium.h", "sodium/"), ("sodium",)),

@@ -17,6 +17,8 @@ packages=(
   libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
   # linked by the runtime
   capnproto libcapnp-dev libxxhash-dev libsodium-dev libpng-dev zlib1g-dev libzstd-dev
+  # the OpenCL backend: headers; for its tests, a loader and a device on the CPU
+  opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd
   # tests: tools, the ONNX conformance cases, sounds
   catch2 strace libonnx-testdata alsa-utils
   # the device build for AArch64: C++ library and linker's files, and what runs it in the tests

@@ -61,13 +61,13 @@ Result<std::unique_ptr<Device>> open_device(Backends backends, std::string_view 
                       static_cast<int>(name.size()), name.data(), known_names(backends).c_str());
   }
   const size_t present = backend->probe().size();
-  if (chosen.index >= present) {
+  if (present > 0 && chosen.index >= present) {
     return base::fail(base::Code::kWrongTarget, "registry.index",
                       "this machine has %zu %s device(s), so there is no device %u (the first is "
                       "0): see `camshaft devices`",
                       present, backend->name, chosen.index);
   }
-  return backend->open(chosen);
+  return backend->open(chosen);  // where there is none, it knows what is missing
 }
 
 }  // namespace camshaft::hal

@@ -109,6 +109,7 @@ Status Session::place_weights() {
   hal::ForeignMemory memory;
   memory.handle = reinterpret_cast<uint64_t>(bytes.data());
   memory.size_bytes = bytes.size();
+  memory.sync = hal::CacheSync::kOwner;  // nobody writes to it
   if (Result<hal::Buffer> imported = device_.import_memory(memory)) {
     weights_ = *imported;
     return base::ok();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The backends that the suite runs on. A new backend adds a row.
+#include <deque>
+#include <utility>
+
 #include "devices/registry.h"
 #include "tests/conformance/suite.h"
 #include "tests/support/compile_kernels.h"
@@ -21,6 +24,23 @@ void conformance_add(void* const* params, int64_t begin, int64_t end) {
 void conformance_twice(void* const* params, int64_t begin, int64_t end) {
   uint32_t* data = params[0];
   for (int64_t i = begin; i < end; ++i) data[i] *= 2;
+}
+)";
+
+constexpr const char* kOpenClText = R"(
+__kernel void conformance_index(__global uchar* out_base, ulong out_at) {
+  __global uint* out = (__global uint*)(out_base + out_at);
+  out[get_global_id(0)] = (uint)get_global_id(0);
+}
+__kernel void conformance_add(__global uchar* out_base, ulong out_at,
+                              __global const uchar* in_base, ulong in_at, ulong value) {
+  __global uint* out = (__global uint*)(out_base + out_at);
+  __global const uint* in = (__global const uint*)(in_base + in_at);
+  out[get_global_id(0)] = in[get_global_id(0)] + (uint)value;
+}
+__kernel void conformance_twice(__global uchar* data_base, ulong data_at) {
+  __global uint* data = (__global uint*)(data_base + data_at);
+  data[get_global_id(0)] *= 2;
 }
 )";
 
@@ -49,6 +69,28 @@ BackendRow cpu_row(const char* name, uint32_t threads) {
           .exceptions = {}};
 }
 
+std::vector<std::byte> opencl_text() {
+  const auto bytes = std::as_bytes(std::span(std::string_view(kOpenClText)));
+  return {bytes.begin(), bytes.end()};
+}
+
+// A row for each device of the machine.
+std::vector<BackendRow> opencl_rows() {
+  std::vector<BackendRow> rows;
+  const hal::Backend* backend = hal::find_backend(devices::backends(), "opencl");
+  if (backend == nullptr) return rows;
+  static std::deque<std::string> names;
+  for (size_t i = 0; i < backend->probe().size(); ++i) {
+    const char* name = names.emplace_back("opencl:" + std::to_string(i)).c_str();
+    rows.push_back({.name = name,
+                    .open = opener(name),
+                    .program_format = "opencl-c",
+                    .program = opencl_text,
+                    .exceptions = {}});
+  }
+  return rows;
+}
+
 // Its kernels compute nothing, by design, so tests that look at what a kernel wrote are not for it.
 BackendRow null_row() {
   constexpr const char* kReason = "the null device's launches do nothing";
@@ -73,9 +115,12 @@ BackendRow null_row() {
 }  // namespace
 
 const std::vector<BackendRow>& backend_rows() {
-  static const std::vector<BackendRow> rows = {null_row(), cpu_row("cpu, 1 thread", 1),
-                                               cpu_row("cpu, 2 threads", 2),
-                                               cpu_row("cpu, 5 threads", 5)};
+  static const std::vector<BackendRow> rows = [] {
+    std::vector<BackendRow> all = {null_row(), cpu_row("cpu, 1 thread", 1),
+                                   cpu_row("cpu, 2 threads", 2), cpu_row("cpu, 5 threads", 5)};
+    for (BackendRow& row : opencl_rows()) all.push_back(std::move(row));
+    return all;
+  }();
   return rows;
 }
 

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "devices/opencl/device_list.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace camshaft::opencl {
+namespace {
+
+using base::Code;
+
+// What plans may ask for, in the names of the extensions, sorted.
+constexpr std::array kFeatures = {"cl_khr_fp16", "cl_khr_fp64"};
+constexpr size_t kFeatureSets = size_t{1} << kFeatures.size();
+
+struct FeatureSet {
+  std::array<const char*, kFeatures.size()> names = {};
+  size_t count = 0;
+};
+
+// DeviceInfo's names have static storage: every subset, by the bits of its features.
+constexpr std::array<FeatureSet, kFeatureSets> kSets = [] {
+  std::array<FeatureSet, kFeatureSets> sets = {};
+  for (size_t bits = 0; bits < kFeatureSets; ++bits) {
+    for (size_t i = 0; i < kFeatures.size(); ++i) {
+      if ((bits >> i & 1) != 0) sets[bits].names[sets[bits].count++] = kFeatures[i];
+    }
+  }
+  return sets;
+}();
+
+// Plans need no more than 64; imported host memory of a device that is no CPU must not share a page
+// with anything else.
+constexpr uint32_t kAlignment = 64;
+constexpr uint32_t kPageBytes = 4096;
+
+std::string device_text(const Api& api, cl_device_id device, cl_device_info what) {
+  size_t size_bytes = 0;
+  if (api.clGetDeviceInfo(device, what, 0, nullptr, &size_bytes) != CL_SUCCESS) return "";
+  std::string text(size_bytes, '\0');
+  if (api.clGetDeviceInfo(device, what, size_bytes, text.data(), nullptr) != CL_SUCCESS) return "";
+  return text.c_str();
+}
+
+std::string platform_text(const Api& api, cl_platform_id platform) {
+  char name[256] = "";
+  if (api.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, nullptr) != CL_SUCCESS) {
+    return "unnamed";
+  }
+  return name;
+}
+
+template <typename T>
+T device_value(const Api& api, cl_device_id device, cl_device_info what) {
+  T value = {};
+  return api.clGetDeviceInfo(device, what, sizeof value, &value, nullptr) == CL_SUCCESS ? value
+                                                                                        : T{};
+}
+
+// "OpenCL 3.0 anything": 30.
+uint32_t parse_version(const std::string& text) {
+  unsigned major = 0;
+  unsigned minor = 0;
+  return std::sscanf(text.c_str(), "OpenCL %u.%u", &major, &minor) == 2 ? major * 10 + minor : 0;
+}
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' '))
+      return true;
+  }
+  return false;
+}
+
+std::span<const char* const> features_of(const std::string& extensions) {
+  size_t bits = 0;
+  for (size_t i = 0; i < kFeatures.size(); ++i) {
+    if (has_word(extensions, kFeatures[i])) bits |= size_t{1} << i;
+  }
+  return {kSets[bits].names.data(), kSets[bits].count};
+}
+
+std::vector<cl_platform_id> platforms(const Api& api) {
+  cl_uint count = 0;
+  if (api.clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return {};
+  std::vector<cl_platform_id> found(count);
+  if (api.clGetPlatformIDs(count, found.data(), nullptr) != CL_SUCCESS) return {};
+  return found;
+}
+
+}  // namespace
+
+FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_id device) {
+  FoundDevice found;
+  found.platform = platform;
+  found.device = device;
+  const auto type = device_value<cl_device_type>(api, device, CL_DEVICE_TYPE);
+  const bool is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  hal::DeviceInfo& info = found.info;
+  info.backend = "opencl";
+  std::snprintf(info.name, sizeof info.name, "%s (%s)",
+                device_text(api, device, CL_DEVICE_NAME).c_str(),
+                platform_text(api, platform).c_str());
+  std::snprintf(info.arch, sizeof info.arch, "opencl-c");
+  info.features = features_of(device_text(api, device, CL_DEVICE_EXTENSIONS));
+  info.memory_bytes = device_value<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_SIZE);
+  info.buffer_alignment = kAlignment;
+  info.import_alignment = is_cpu ? kAlignment : kPageBytes;
+  found.shares_host_memory =
+      device_value<cl_bool>(api, device, CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE;
+  info.host_coherent = is_cpu;
+  found.version = parse_version(device_text(api, device, CL_DEVICE_VERSION));
+  found.is_full_profile = device_text(api, device, CL_DEVICE_PROFILE) == "FULL_PROFILE";
+  found.has_compiler = device_value<cl_bool>(api, device, CL_DEVICE_COMPILER_AVAILABLE) != CL_FALSE;
+  found.rounds_division =
+      (device_value<cl_device_fp_config>(api, device, CL_DEVICE_SINGLE_FP_CONFIG) &
+       CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+  found.largest_buffer_bytes = device_value<cl_ulong>(api, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  found.cache_line_bytes = std::max<uint64_t>(
+      kAlignment, device_value<cl_uint>(api, device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE));
+  return found;
+}
+
+std::vector<FoundDevice> find_devices(const Api& api) {
+  std::vector<FoundDevice> found;
+  for (const cl_platform_id platform : platforms(api)) {
+    cl_uint count = 0;
+    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS)
+      continue;
+    std::vector<cl_device_id> devices(count);
+    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr) !=
+        CL_SUCCESS) {
+      continue;
+    }
+    for (const cl_device_id device : devices) {
+      found.push_back(describe_device(api, platform, device));
+    }
+  }
+  return found;
+}
+
+base::Status check_device(const FoundDevice& found) {
+  const char* obstacle = found.version < 12       ? "is older than OpenCL 1.2"
+                         : !found.is_full_profile ? "has the embedded profile only"
+                         : !found.has_compiler    ? "can't build programs from source"
+                                                  : nullptr;
+  if (obstacle == nullptr) return base::ok();
+  return base::fail(Code::kWrongTarget, "opencl.device",
+                    "the OpenCL device %s %s, so plans can't run on it: choose another one",
+                    found.info.name, obstacle);
+}
+
+std::string platform_names(const Api& api) {
+  std::string names;
+  for (const cl_platform_id platform : platforms(api)) {
+    names += (names.empty() ? "" : ", ") + platform_text(api, platform);
+  }
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace camshaft::opencl

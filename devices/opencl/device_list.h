@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// The OpenCL devices of a machine, and what the backend must know of each. Load time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "devices/hal/device.h"
+#include "devices/opencl/api.h"
+
+namespace camshaft::opencl {
+
+struct FoundDevice {
+  cl_platform_id platform = nullptr;
+  cl_device_id device = nullptr;
+  hal::DeviceInfo info;
+  uint32_t version = 0;             // of the device: 12 is OpenCL 1.2
+  bool is_full_profile = false;     // 64-bit integers, correct rounding
+  bool has_compiler = false;        // builds programs from source
+  bool rounds_division = false;     // f32 division and square root can be correctly rounded
+  bool shares_host_memory = false;  // the device's memory is the host's
+  uint64_t largest_buffer_bytes = 0;
+  uint64_t cache_line_bytes = 64;
+};
+
+// Describes one device.
+FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_id device);
+
+// All devices of all platforms, in the order in which the loader and the platforms list them.
+std::vector<FoundDevice> find_devices(const Api& api);
+
+// kWrongTarget, with the reason, for a device that can't run plans.
+base::Status check_device(const FoundDevice& found);
+
+// The names of all platforms, for sentences: "none" where there are none.
+std::string platform_names(const Api& api);
+
+}  // namespace camshaft::opencl

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+#include "devices/opencl/opencl_backend.h"
+
+#include <cstring>
+#include <utility>
+
+#include "devices/hal/handle_table.h"
+#include "devices/opencl/command_list.h"
+#include "devices/opencl/connection.h"
+#include "devices/opencl/device_list.h"
+#include "devices/opencl/import.h"
+#include "devices/opencl/memory.h"
+#include "devices/opencl/program.h"
+#include "devices/opencl/timeline.h"
+#include "runtime/base/bytes.h"
+
+namespace camshaft::opencl {
+namespace {
+
+using base::Code;
+using hal::Result;
+using hal::Status;
+
+// Of host-visible memory, so that drivers which pin pages pin nothing else.
+constexpr uint64_t kPageBytes = 4096;
+
+class OpenClDevice final : public hal::Device, private HandleLookup {
+ public:
+  OpenClDevice(const Api& api, const FoundDevice& found, Connection connection, uint32_t spin_ns)
+      : api_(api), found_(found), connection_(std::move(connection)), timeline_(api, spin_ns) {}
+  ~OpenClDevice() override;
+
+  const hal::DeviceInfo& info() const override { return found_.info; }
+  Result<hal::Allocation> allocate(uint64_t size_bytes, hal::MemoryKind kind) override;
+  Result<hal::Buffer> import_memory(const hal::ForeignMemory& memory) override;
+  Result<hal::Program> load(const hal::ProgramImage& image) override;
+  Result<hal::CommandList> record(std::span<const hal::Command> commands,
+                                  uint32_t slot_count) override;
+  void release(hal::Buffer buffer) override;
+  void release(hal::Program program) override { (void)programs_.take(program.id); }
+  void release(hal::CommandList list) override { (void)lists_.take(list.id); }
+  Result<hal::Ticket> submit(hal::CommandList list,
+                             std::span<const hal::Binding> bindings) noexcept override;
+  Status wait(hal::Ticket ticket, hal::Deadline deadline) noexcept override;
+  Status reset() override;
+
+ private:
+  Memory* memory_of(hal::Buffer buffer) override {
+    std::unique_ptr<Memory>* memory = buffers_.find(buffer.id);
+    return memory == nullptr ? nullptr : memory->get();
+  }
+  const BuiltProgram& program_of(hal::Program program) override {
+    return *programs_.find(program.id);
+  }
+  cl_command_queue queue() const { return connection_.queue.get(); }
+
+  Result<Memory> make_memory(uint64_t size_bytes, hal::MemoryKind kind);
+  cl_int map(Memory& memory, cl_bool blocking) noexcept;
+  cl_int unmap(Memory& memory) noexcept;
+  Result<hal::Buffer> keep(Memory memory);
+  cl_int run(CommandSteps& list, std::span<const hal::Binding> bindings,
+             hal::Ticket* ticket) noexcept;
+  cl_int take(Memory& memory, CommandSteps& list) noexcept;
+  Status time_queue();
+  cl_int write_stamps() noexcept;
+  Status fault(const char* call, cl_int error) noexcept;
+
+  const Api& api_;
+  FoundDevice found_;
+  Connection connection_;
+  Timeline timeline_;
+  hal::HandleTable<std::unique_ptr<Memory>> buffers_;  // lists point to them
+  hal::HandleTable<BuiltProgram> programs_;
+  hal::HandleTable<std::unique_ptr<CommandSteps>> lists_;
+  bool is_timed_ = false;  // the queue takes times
+  Status fault_;           // the first one since the last reset
+};
+
+OpenClDevice::~OpenClDevice() {
+  for (auto& entry : buffers_.entries()) (void)unmap(*entry.value);
+  api_.clFinish(queue());
+}
+
+// Sticky: what it returns is what every later call returns.
+Status OpenClDevice::fault(const char* call, cl_int error) noexcept {
+  fault_ = base::fail_errno(Code::kDeviceFault, "opencl.fault", error,
+                            "%s failed in %s: %s (%d); reset the device, or open it again",
+                            found_.info.name, call, error_name(error), error);
+  return fault_;
+}
+
+cl_int OpenClDevice::map(Memory& memory, cl_bool blocking) noexcept {
+  cl_int error = CL_SUCCESS;
+  const void* at =
+      api_.clEnqueueMapBuffer(queue(), memory.object.get(), blocking, CL_MAP_READ | CL_MAP_WRITE, 0,
+                              memory.size_bytes, 0, nullptr, nullptr, &error);
+  if (error == CL_SUCCESS && at != memory.host) error = CL_MAP_FAILURE;
+  memory.is_mapped = error == CL_SUCCESS;
+  return error;
+}
+
+cl_int OpenClDevice::unmap(Memory& memory) noexcept {
+  if (!memory.is_mapped) return CL_SUCCESS;
+  memory.is_mapped = false;
+  return api_.clEnqueueUnmapMemObject(queue(), memory.object.get(), memory.host, 0, nullptr,
+                                      nullptr);
+}
+
+Result<Memory> OpenClDevice::make_memory(uint64_t size_bytes, hal::MemoryKind kind) {
+  const auto rounded = base::checked_align_up(size_bytes, kPageBytes);
+  const bool is_shared = kind == hal::MemoryKind::kHostVisible;
+  Memory memory;
+  memory.size_bytes = rounded.value_or(0);
+  cl_int error = CL_OUT_OF_HOST_MEMORY;
+  if (rounded && *rounded <= found_.largest_buffer_bytes) {
+    if (is_shared) {
+      memory.owned.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, *rounded)));
+      memory.host = memory.owned.get();
+      if (memory.host != nullptr) std::memset(memory.host, 0, *rounded);
+    }
+    if (!is_shared || memory.host != nullptr) {
+      memory.object = Object<cl_mem>(
+          api_.clCreateBuffer(connection_.context.get(),
+                              CL_MEM_READ_WRITE | (is_shared ? CL_MEM_USE_HOST_PTR : 0), *rounded,
+                              memory.host, &error),
+          api_.clReleaseMemObject);
+    }
+  }
+  const cl_uint zero = 0;
+  if (error == CL_SUCCESS) {
+    error = is_shared ? map(memory, CL_TRUE)
+                      : api_.clEnqueueFillBuffer(queue(), memory.object.get(), &zero, sizeof zero,
+                                                 0, *rounded, 0, nullptr, nullptr);
+  }
+  if (error == CL_SUCCESS) error = api_.clFinish(queue());
+  if (error == CL_SUCCESS) return memory;
+  return base::fail_errno(Code::kOutOfMemory, "opencl.allocate", error,
+                          "%s has no buffer of %llu bytes (%s); the largest that it makes has %llu",
+                          found_.info.name, static_cast<unsigned long long>(size_bytes),
+                          error_name(error),
+                          static_cast<unsigned long long>(found_.largest_buffer_bytes));
+}
+
+Result<hal::Buffer> OpenClDevice::keep(Memory memory) {
+  CAMSHAFT_TRY_ASSIGN(const uint32_t id, buffers_.add(std::make_unique<Memory>(std::move(memory))));
+  return hal::Buffer{id};
+}
+
+Result<hal::Allocation> OpenClDevice::allocate(uint64_t size_bytes, hal::MemoryKind kind) {
+  CAMSHAFT_TRY(fault_);
+  CAMSHAFT_TRY_ASSIGN(Memory memory, make_memory(size_bytes, kind));
+  std::byte* host = memory.host;
+  CAMSHAFT_TRY_ASSIGN(const hal::Buffer buffer, keep(std::move(memory)));
+  return hal::Allocation{.buffer = buffer, .host_ptr = host};
+}
+
+Result<hal::Buffer> OpenClDevice::import_memory(const hal::ForeignMemory& memory) {
+  CAMSHAFT_TRY(fault_);
+  CAMSHAFT_TRY_ASSIGN(Memory imported,
+                      import_foreign(api_, connection_.context.get(), found_, memory));
+  if (imported.host != nullptr) {
+    const cl_int error = map(imported, CL_TRUE);
+    if (error != CL_SUCCESS) {
+      return base::fail_errno(Code::kUnsupported, "opencl.import", error,
+                              "%s can't share this memory with the host: %s", found_.info.name,
+                              error_name(error));
+    }
+  }
+  imported.lease = hal::ForeignLease(memory);
+  return keep(std::move(imported));
+}
+
+Result<hal::Program> OpenClDevice::load(const hal::ProgramImage& image) {
+  CAMSHAFT_TRY(fault_);
+  CAMSHAFT_TRY_ASSIGN(BuiltProgram built,
+                      build_program(api_, connection_.context.get(), found_, image));
+  CAMSHAFT_TRY_ASSIGN(const uint32_t id, programs_.add(std::move(built)));
+  return hal::Program{id};
+}
+
+// Times are taken by a queue that was made for it; others need not pay for them.
+Status OpenClDevice::time_queue() {
+  if (is_timed_) return base::ok();
+  cl_int error = CL_SUCCESS;
+  if (connection_.is_callers) {
+    cl_command_queue_properties properties = 0;
+    error = api_.clGetCommandQueueInfo(queue(), CL_QUEUE_PROPERTIES, sizeof properties, &properties,
+                                       nullptr);
+    if (error != CL_SUCCESS || (properties & CL_QUEUE_PROFILING_ENABLE) == 0) {
+      return base::fail(Code::kUnsupported, "opencl.timestamp",
+                        "the queue that the device was opened on takes no times: make it with "
+                        "CL_QUEUE_PROFILING_ENABLE");
+    }
+  } else {
+    api_.clFinish(queue());
+    Object<cl_command_queue> timed(
+        api_.clCreateCommandQueue(connection_.context.get(), found_.device,
+                                  CL_QUEUE_PROFILING_ENABLE, &error),
+        api_.clReleaseCommandQueue);
+    if (error != CL_SUCCESS) {
+      return base::fail_errno(Code::kUnsupported, "opencl.timestamp", error,
+                              "%s takes no times: %s", found_.info.name, error_name(error));
+    }
+    connection_.queue = std::move(timed);
+  }
+  is_timed_ = true;
+  return base::ok();
+}
+
+Result<hal::CommandList> OpenClDevice::record(std::span<const hal::Command> commands,
+                                              uint32_t slot_count) {
+  CAMSHAFT_TRY(fault_);
+  CAMSHAFT_TRY_ASSIGN(std::unique_ptr<CommandSteps> list,
+                      record_steps(api_, found_, commands, slot_count, *this));
+  if (list->has_stamps) CAMSHAFT_TRY(time_queue());
+  CAMSHAFT_TRY_ASSIGN(const uint32_t id, lists_.add(std::move(list)));
+  return hal::CommandList{id};
+}
+
+void OpenClDevice::release(hal::Buffer buffer) {
+  std::optional<std::unique_ptr<Memory>> taken = buffers_.take(buffer.id);
+  if (!taken || !(*taken)->is_mapped) return;
+  (void)unmap(**taken);
+  api_.clFinish(queue());  // before the memory goes back to its owner
+}
+
+// From the host to the device, for the commands that follow.
+cl_int OpenClDevice::take(Memory& memory, CommandSteps& list) noexcept {
+  if (!memory.is_mapped) return CL_SUCCESS;  // in two slots, or a list's own and in a slot
+  list.taken.push_back(&memory);             // has room for all
+  return unmap(memory);
+}
+
+cl_int OpenClDevice::run(CommandSteps& list, std::span<const hal::Binding> bindings,
+                         hal::Ticket* ticket) noexcept {
+  list.taken.clear();
+  cl_int error = bind_slots(api_, list, bindings, *this);
+  for (size_t i = 0; i < list.shared.size() && error == CL_SUCCESS; ++i) {
+    error = take(*list.shared[i], list);
+  }
+  for (size_t i = 0; i < list.slots.size() && error == CL_SUCCESS; ++i) {
+    if (list.slots[i].memory != nullptr) error = take(*list.slots[i].memory, list);
+  }
+  for (size_t i = 0; i < list.steps.size() && error == CL_SUCCESS; ++i) {
+    error = enqueue_step(api_, queue(), list, list.steps[i]);
+  }
+  for (size_t i = 0; i < list.taken.size() && error == CL_SUCCESS; ++i) {
+    error = map(*list.taken[i], CL_FALSE);
+  }
+  if (error == CL_SUCCESS) error = timeline_.mark(queue(), ticket);
+  return error == CL_SUCCESS ? api_.clFlush(queue()) : error;
+}
+
+Result<hal::Ticket> OpenClDevice::submit(hal::CommandList list,
+                                         std::span<const hal::Binding> bindings) noexcept {
+  CAMSHAFT_TRY(fault_);
+  CommandSteps& steps = **lists_.find(list.id);
+  hal::Ticket ticket = 0;
+  const cl_int error = run(steps, bindings, &ticket);
+  if (error != CL_SUCCESS) return fault("submit", error);
+  if (steps.has_stamps) steps.stamped = ticket;
+  return ticket;
+}
+
+Status OpenClDevice::wait(hal::Ticket ticket, hal::Deadline deadline) noexcept {
+  CAMSHAFT_TRY(fault_);
+  bool is_reached = false;
+  cl_int error = timeline_.wait(ticket, deadline, &is_reached);
+  if (error == CL_SUCCESS && is_timed_) error = write_stamps();
+  if (error != CL_SUCCESS) return fault("wait", error);
+  return is_reached ? base::ok() : Status(Code::kDeadlineExceeded, "opencl.wait");
+}
+
+// Times are known once the work is done; they go where the list says before anyone can look.
+cl_int OpenClDevice::write_stamps() noexcept {
+  for (auto& entry : lists_.entries()) {
+    CommandSteps& list = *entry.value;
+    if (list.stamped == 0 || list.stamped > timeline_.reached()) continue;
+    list.stamped = 0;
+    for (const Step& step : list.steps) {
+      if (step.kind != hal::CommandKind::kTimestamp) continue;
+      cl_ulong time_ns = 0;
+      cl_int error = api_.clGetEventProfilingInfo(step.stamp.get(), CL_PROFILING_COMMAND_END,
+                                                  sizeof time_ns, &time_ns, nullptr);
+      if (error == CL_SUCCESS) error = write_word(api_, queue(), list, step.destination, time_ns);
+      if (error != CL_SUCCESS) return error;
+    }
+  }
+  return CL_SUCCESS;
+}
+
+// A lost context stays lost: then the new queue, or the first use of it, fails.
+Status OpenClDevice::reset() {
+  fault_ = base::ok();
+  api_.clFinish(queue());
+  timeline_.abandon();
+  cl_int error = CL_SUCCESS;
+  if (!connection_.is_callers) {
+    Object<cl_command_queue> fresh(
+        api_.clCreateCommandQueue(connection_.context.get(), found_.device,
+                                  is_timed_ ? CL_QUEUE_PROFILING_ENABLE : 0, &error),
+        api_.clReleaseCommandQueue);
+    if (error != CL_SUCCESS) return fault("reset", error);
+    connection_.queue = std::move(fresh);
+  }
+  for (auto& entry : lists_.entries()) {
+    entry.value->stamped = 0;
+    for (Slot& slot : entry.value->slots) slot = {};
+  }
+  for (auto& entry : buffers_.entries()) {
+    Memory& memory = *entry.value;
+    if (memory.host == nullptr || memory.is_mapped) continue;
+    error = map(memory, CL_TRUE);
+    if (error != CL_SUCCESS) return fault("reset", error);
+  }
+  error = api_.clFinish(queue());
+  return error == CL_SUCCESS ? base::ok() : fault("reset", error);
+}
+
+}  // namespace
+
+std::vector<hal::DeviceInfo> probe() {
+  std::vector<hal::DeviceInfo> infos;
+  const Result<const Api*> api = system_api();
+  if (!api) return infos;
+  for (const FoundDevice& found : find_devices(**api)) infos.push_back(found.info);
+  return infos;
+}
+
+Result<std::unique_ptr<hal::Device>> open(const hal::OpenOptions& options) {
+  CAMSHAFT_TRY_ASSIGN(const Api* api, system_api());
+  return open_with(*api, options);
+}
+
+Result<std::unique_ptr<hal::Device>> open_with(const Api& api, const hal::OpenOptions& options) {
+  const std::vector<FoundDevice> found = find_devices(api);
+  if (options.index >= found.size()) return no_such_device(api, options.index, found.size());
+  const FoundDevice& chosen = found[options.index];
+  CAMSHAFT_TRY(check_device(chosen));
+  CAMSHAFT_TRY_ASSIGN(Connection connection, connect(api, chosen));
+  return std::unique_ptr<hal::Device>(
+      std::make_unique<OpenClDevice>(api, chosen, std::move(connection), options.spin_ns));
+}
+
+Result<std::unique_ptr<hal::Device>> open_on(const CallerQueue& caller) {
+  CAMSHAFT_TRY_ASSIGN(const Api* api, system_api());
+  CAMSHAFT_TRY_ASSIGN(Connection connection, adopt(*api, caller));
+  cl_platform_id platform = nullptr;
+  api->clGetDeviceInfo(caller.device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
+  const FoundDevice found = describe_device(*api, platform, caller.device);
+  CAMSHAFT_TRY(check_device(found));
+  return std::unique_ptr<hal::Device>(std::make_unique<OpenClDevice>(
+      *api, found, std::move(connection), hal::OpenOptions{}.spin_ns));
+}
+
+}  // namespace camshaft::opencl

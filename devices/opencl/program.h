@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Programs: OpenCL C text built for one device. Load time.
+//
+// A kernel of a plan is `__kernel void NAME(...)` with, for each argument of a launch that is
+// memory, two parameters: a __global pointer to bytes (uchar) and a ulong, the offset in bytes at
+// which the argument begins; for each scalar one, a ulong that holds its bits. (A sub-buffer would
+// need offsets that some devices align to 512 bytes.)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "devices/hal/device.h"
+#include "devices/opencl/api.h"
+#include "devices/opencl/device_list.h"
+
+namespace camshaft::opencl {
+
+struct BuiltProgram {
+  Object<cl_program> program;
+  std::vector<std::string> kernels;  // by the index that launches use; all are in the program
+};
+
+// Blocks while the driver compiles. kUnsupported for other formats, kCorrupt where a kernel is
+// missing, kWrongTarget (with the driver's first complaint) for text that the driver refuses.
+base::Result<BuiltProgram> build_program(const Api& api, cl_context context,
+                                         const FoundDevice& device, const hal::ProgramImage& image);
+
+// A new kernel object, which holds arguments of its own.
+base::Result<Object<cl_kernel>> make_kernel(const Api& api, const BuiltProgram& program,
+                                            uint32_t kernel);
+
+}  // namespace camshaft::opencl
