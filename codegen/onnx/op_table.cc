@@ -12,7 +12,7 @@ std::vector<OpFamily> op_families() {
       activation_ops(),
       constant_ops(),
       movement_ops(),
-      indexing_ops(),
+      slicing_ops(), indexing_ops(),
       scatter_ops(),
       recurrent_ops(),
       window_ops(),
@@ -32,7 +32,7 @@ std::vector<OpFamily> op_families() {
       dynamic_ops(),
       sampling_ops(),
       roi_ops(),
-      ml_ops(), transposed_ops(),
+      ml_ops(), conv_transpose_ops(), transposed_ops(),
   };
 }
 // clang-format on

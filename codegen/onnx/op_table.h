@@ -47,6 +47,7 @@ OpFamily cast_ops();
 OpFamily activation_ops();
 OpFamily constant_ops();
 OpFamily movement_ops();
+OpFamily slicing_ops();
 OpFamily indexing_ops();
 OpFamily scatter_ops();
 OpFamily recurrent_ops();
@@ -71,6 +72,7 @@ OpFamily dynamic_ops();
 OpFamily sampling_ops();
 OpFamily roi_ops();
 OpFamily ml_ops();
+OpFamily conv_transpose_ops();
 OpFamily transposed_ops();
 
 // All of them.

@@ -124,9 +124,10 @@ Value read_batch_normalization(NodeReader& node) {
   for (int i = 1; i < 5; ++i) {
     if (!along_channels(node, node.input(i), kNames[i])) return {};
   }
-  // Statistics of a wider dtype than x are not narrowed before they are used.
+  // Scale times x and the shift are large where their sum is small: halves would lose that. Nor are
+  // statistics of a wider dtype than x narrowed before they are used.
   const bool is_same = node.input(1).dtype() == x.dtype() && node.input(3).dtype() == x.dtype();
-  const DType dtype = is_same ? x.dtype() : DType::kFloat32;
+  const DType dtype = is_same ? statistics_dtype(x) : DType::kFloat32;
   const Affine affine = batch_norm_affine(node, epsilon, dtype);
   const Value y = cast(x, dtype) * along_channels(node, affine.scale, "scale") +
                   along_channels(node, affine.shift, "B");

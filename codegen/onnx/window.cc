@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/onnx/window.h"
+#include "runtime/base/bytes.h"
 
 #include <algorithm>
 #include <utility>
@@ -143,6 +144,25 @@ std::optional<Shape> window_positions(NodeReader& node, const Shape& extents,
 
 Shape spatial_extents(Value x) {
   return x.rank() < 2 ? Shape() : Shape(x.shape().begin() + 2, x.shape().end());
+}
+
+std::optional<Shape> transposed_outputs(NodeReader& node, Value x, const Window& window,
+                                        const Shape& extra) {
+  Shape outputs;
+  for (size_t i = 0; i < window.rank(); ++i) {
+    const std::optional<int64_t> spread =
+        base::checked_mul(std::max<int64_t>(x.shape()[i + 2] - 1, 0), window.strides[i]);
+    if (!spread || *spread > (int64_t{1} << 46)) {
+      node.invalid("the output is too large");
+      return std::nullopt;
+    }
+    outputs.push_back(*spread + window.span(i) + extra[i] - window.pads_begin[i] -
+                      window.pads_end[i]);
+    if (outputs[i] >= 1 && x.shape()[i + 2] >= 1) continue;
+    node.invalid("pads leave nothing of the output");
+    return std::nullopt;
+  }
+  return outputs;
 }
 
 }  // namespace camshaft::onnx

@@ -50,6 +50,11 @@ Value add_bias(NodeReader& node, Value y, Value bias);
 // never fits.
 std::optional<Shape> window_positions(NodeReader& node, const Shape& extents, const Window& window);
 
+// The spatial extents of what a window that goes backwards (ConvTranspose, MaxUnpool) makes of x
+// [N, C, spatial...], each with `extra` elements more. A problem if there is nothing.
+std::optional<Shape> transposed_outputs(NodeReader& node, Value x, const Window& window,
+                                        const Shape& extra);
+
 // The extents of the spatial axes of x [N, C, spatial...].
 Shape spatial_extents(Value x);
 

@@ -95,9 +95,26 @@ def conv_transpose(m):
            **attributes)
 
 
+def reaches_an_element(attributes, shape):
+    """Whether each position of a window has a tap that is no padding."""
+    rank = len(shape)
+    for i, extent in enumerate(shape):
+        before, after = attributes["pads"][i], attributes["pads"][rank + i]
+        taps = attributes["dilations"][i] * np.arange(attributes["kernel_shape"][i])
+        starts = np.arange(-before, extent + after - taps[-1] + attributes["strides"][i] - 1,
+                           attributes["strides"][i])
+        places = starts[:, None] + taps[None, :]
+        if not ((places >= 0) & (places < extent)).any(axis=1).all():
+            return False
+    return True
+
+
 def max_pool(m):
     x = image(m)
-    m.node("MaxPool", [x], ceil_mode=m.between(0, 1), **window(m, x, 2))
+    ceil_mode, attributes = m.between(0, 1), window(m, x, 2)
+    if not reaches_an_element(attributes, x.shape[2:]):
+        raise Unfit  # of nothing the largest is -inf, and for onnxruntime the lowest number
+    m.node("MaxPool", [x], ceil_mode=ceil_mode, **attributes)
 
 
 def average_pool(m):
