@@ -49,6 +49,8 @@ def resize_to(m):
     else:
         sizes = [*x.shape[:2], *sizes]
         more.pop("keep_aspect_ratio_policy", None)  # the policy would hold the channels, too
+    if place == "align_corners" and "keep_aspect_ratio_policy" in more:
+        raise Unfit  # lengths that are no whole numbers, which onnxruntime rounds down first
     m.node("Resize", [x, None, None, m.ints(*sizes)], exact=x.exact and mode == "nearest",
            magnitude=2 * x.magnitude, mode=mode, coordinate_transformation_mode=place, **more)
 
