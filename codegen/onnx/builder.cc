@@ -108,7 +108,8 @@ bool Builder::may_make(int64_t elements) {
     made_elements_ += elements;
     return true;
   }
-  fail("would need a table of " + std::to_string(elements) + " elements in the plan");
+  fail("would need a table of " + std::to_string(elements) + " elements in the plan",
+       base::Code::kUnsupported);
   return false;
 }
 
@@ -194,12 +195,12 @@ ir::NodeId Builder::node(Value value) {
   return entry.node;
 }
 
-Value Builder::fail(std::string sentence) {
-  if (failure_.empty()) failure_ = std::move(sentence);
+Value Builder::fail(std::string sentence, base::Code code) {
+  if (!failed()) failure_ = {code, std::move(sentence)};
   return {};
 }
 
-std::string Builder::take_failure() {
+Failure Builder::take_failure() {
   return std::exchange(failure_, {});
 }
 

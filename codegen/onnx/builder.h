@@ -14,6 +14,7 @@
 
 #include "codegen/ir/graph.h"
 #include "codegen/onnx/interval.h"
+#include "codegen/onnx/problem.h"
 #include "codegen/onnx/value.h"
 
 namespace camshaft::onnx {
@@ -85,10 +86,11 @@ class Builder {
   // The graph node of a value; adds it if the value was only known so far.
   ir::NodeId node(Value value);
 
-  // Records why the formula in work can't be; the first sentence counts.
-  Value fail(std::string sentence);
-  bool failed() const { return !failure_.empty(); }
-  std::string take_failure();
+  // Records why the formula in work can't be; the first sentence counts. The code says whether the
+  // model is wrong or Camshaft lacks something (Problem::code).
+  Value fail(std::string sentence, base::Code code = base::Code::kInvalidArgument);
+  bool failed() const { return !failure_.sentence.empty(); }
+  Failure take_failure();
 
   const TensorType& type(int index) const { return entries_[static_cast<size_t>(index)].type; }
   const LiteralPtr& literal(int index) const {
@@ -116,7 +118,7 @@ class Builder {
   Value taken_;  // bool[]; absent: in every run
   int64_t made_elements_ = 0;
   std::string node_name_;
-  std::string failure_;
+  Failure failure_;
 };
 
 }  // namespace camshaft::onnx

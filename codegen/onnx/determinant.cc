@@ -49,7 +49,9 @@ Value determinant(Value x) {
   }
   // Each step of the elimination is some kernels.
   constexpr int64_t kLargest = 64;
-  if (n > kLargest) return x.builder()->fail("matrices larger than 64x64 are not supported");
+  if (n > kLargest)
+    return x.builder()->fail("matrices larger than 64x64 are not supported",
+                             base::Code::kUnsupported);
   Shape shape(x.shape().begin(), x.shape().end() - 2);
   int64_t batch = 1;
   for (const int64_t extent : shape) batch *= extent;

@@ -48,8 +48,12 @@ class Carrier {
   Value& operand(size_t i) { return operands_[i]; }
   void merge(const Counts& counts) { counts_.insert(counts.begin(), counts.end()); }
   bool refuse(const char* what) {
-    operands_[0].builder()->fail(std::string(ir::op_info(op_).name) + ": " + what +
-                                 " is not possible where the extent of that axis depends on data");
+    operands_[0].builder()->fail(
+        std::string(ir::op_info(op_).name) + ": " + what +
+            " is not possible where the extent of that axis depends on data; give the model a "
+            "fixed "
+            "number of elements there, such as by TopK or by Slice of padded data",
+        base::Code::kUnsupported);
     return false;
   }
 
@@ -327,6 +331,10 @@ Value with_count(Value x, int axis, Value count) {
   counts[axis] = x.builder()->with_bound(
       min(reshape(cast(count, DType::kInt64), {}), static_cast<double>(x.dim(axis))), x.dim(axis));
   return x.builder()->with_counts(x, std::move(counts));
+}
+
+Value with_counts_of(Value x, Value like) {
+  return x && has_counts(like) ? x.builder()->with_counts(x, counts_of(like)) : x;
 }
 
 Value without_counts(Value x) {

@@ -25,6 +25,8 @@ bool has_counts(Value x);
 // x with this count (i64[], not negative; it is cut to the extent) on the axis. A count that is
 // known now slices x instead.
 Value with_count(Value x, int axis, Value count);
+// x, which an operator made in the shape of `like` and not out of it, with the counts of that.
+Value with_counts_of(Value x, Value like);
 // x as a plain tensor: all of it.
 Value without_counts(Value x);
 

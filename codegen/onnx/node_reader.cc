@@ -290,9 +290,7 @@ Value NodeReader::corrupt(const char* format, ...) {
 }
 
 std::vector<Failure> NodeReader::finish() {
-  if (builder_->failed()) {
-    failures_.push_back({base::Code::kInvalidArgument, builder_->take_failure()});
-  }
+  if (builder_->failed()) failures_.push_back(builder_->take_failure());
   if (!failures_.empty() || subgraph_failed_) return std::move(failures_);
   for (int i = 0; i < node_.attribute_size(); ++i) {
     if (asked_[static_cast<size_t>(i)]) continue;

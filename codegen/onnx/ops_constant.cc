@@ -66,7 +66,8 @@ Value read_dropout(NodeReader& node) {
     }
   }
   const DType mask = node.opset() < 10 ? x.dtype() : DType::kBool;
-  node.set_output(1, node.builder().splat({mask, x.shape()}, node.opset() < 12 ? 0 : 1));
+  const Value kept = node.builder().splat({mask, x.shape()}, node.opset() < 12 ? 0 : 1);
+  node.set_output(1, with_counts_of(kept, x));
   return x;
 }
 

@@ -133,7 +133,7 @@ Value read_eye_like(NodeReader& node) {
   const DType dtype = node.dtype_attr("dtype", x.dtype());
   const double k = static_cast<double>(node.int_attr("k", 0));
   if (x.rank() != 2) return node.invalid("needs a matrix");
-  return cast(equal(diagonals(node, x.dim(0), x.dim(1)), k), dtype);
+  return with_counts_of(cast(equal(diagonals(node, x.dim(0), x.dim(1)), k), dtype), x);
 }
 
 constexpr OpRow kOps[] = {

@@ -45,10 +45,11 @@ Value likelihood_loss(NodeReader& node, Value x, Value classes, Value weights) {
     const Value chosen = select(is_class, each, splat_like(each, 0));
     return drop_axes(reduce(ir::ReduceKind::kSum, chosen, {1}), {1});
   };
+  const Value likelihood = of_class(x);
   Value weight = weights ? of_class(broadcast_to(place_axes(weights, {1}, x.rank()), x.shape()))
-                         : node.builder().splat({x.dtype(), samples}, 1);
+                         : splat_like(likelihood, 1);
   if (ignores) weight = select(equal(classes, ignored), splat_like(weight, 0), weight);
-  return reduce_loss(node, -of_class(x) * weight, weight);
+  return reduce_loss(node, -likelihood * weight, weight);
 }
 
 DType exact_dtype(DType dtype) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
@@ -148,7 +149,7 @@ Value read_is_inf(NodeReader& node) {
   if (positive && negative) return equal(abs(x), infinity);
   if (positive) return equal(x, infinity);
   if (negative) return equal(x, -infinity);
-  return node.builder().splat({DType::kBool, x.shape()}, 0);
+  return with_counts_of(node.builder().splat({DType::kBool, x.shape()}, 0), x);
 }
 
 constexpr OpRow kOps[] = {

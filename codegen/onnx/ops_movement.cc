@@ -8,6 +8,7 @@
 #include "codegen/onnx/extents.h"
 #include "codegen/onnx/format.h"
 #include "codegen/onnx/op_table.h"
+#include "codegen/onnx/stretching.h"
 #include "runtime/base/bytes.h"
 
 namespace camshaft::onnx {
@@ -156,7 +157,7 @@ Value read_transpose(NodeReader& node) {
 }
 
 Value read_expand(NodeReader& node) {
-  const Value x = node.input(0);
+  Value x = node.input(0);
   std::optional<Shape> target = node.bounded_ints(1, "shape");
   if (!target) return {};
   const size_t new_axes = target->size() - std::min(target->size(), x.shape().size());
@@ -164,6 +165,10 @@ Value read_expand(NodeReader& node) {
     const bool is_known = slice_axis(node.input(1), 0, static_cast<int64_t>(i), 1).literal();
     const int64_t own = x.shape()[i - new_axes];
     if (!is_known && own != 1) (*target)[i] = own;
+  }
+  if (has_counts(x)) {
+    const Value wanted = node.builder().splat({x.dtype(), *target}, 0);
+    x = stretched({x, with_target_counts(wanted, node.input(1))})[0];
   }
   const std::optional<Shape> shape = broadcast_shapes(x.shape(), *target);
   if (!shape) {
@@ -181,12 +186,32 @@ Value read_expand(NodeReader& node) {
   return result;
 }
 
+// Copies of an axis that has a count, one after the other.
+Value tile_counted(Value x, int axis, int64_t copies) {
+  Builder& builder = *x.builder();
+  const std::optional<int64_t> bound = base::checked_mul(x.dim(axis), copies);
+  if (!bound || copies < 0 || !builder.may_make(*bound)) return {};
+  const Value own = extent_of(x, axis);
+  std::map<int, Value> others = builder.counts(x.index());
+  others.erase(axis);
+  const Value places = rem(builder.iota(*bound), max(own, 1.0));
+  const Value tiled = gather(builder.with_counts(x, std::move(others)), places, axis);
+  return with_count(tiled, axis, own * static_cast<double>(copies));
+}
+
 // Each repeated axis gets an axis of copies before it.
 Value read_tile(NodeReader& node) {
-  const Value x = node.input(0);
-  const std::optional<Shape> repeats = node.known_ints(1, "repeats");
+  Value x = node.input(0);
+  std::optional<Shape> repeats = node.known_ints(1, "repeats");
   if (!repeats) return {};
   if (repeats->size() != x.shape().size()) return node.invalid("needs one repeat for each axis");
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    int64_t& copies = (*repeats)[static_cast<size_t>(axis)];
+    if (copies == 1 || !has_count(x, axis)) continue;
+    x = tile_counted(x, axis, copies);
+    if (!x) return node.invalid("repeats are negative or too large");
+    copies = 1;
+  }
   Shape split;
   Shape copied;
   Shape result;
@@ -236,10 +261,31 @@ std::optional<Shape> split_sizes(NodeReader& node, int64_t extent) {
   return std::nullopt;
 }
 
+// Equal parts of an axis that has a count.
+Value split_counted(NodeReader& node, Value x, int axis) {
+  if (node.has_attr("split") || node.input(1)) {
+    return node.unsupported(
+        "parts of given sizes of an axis whose extent depends on data; use Slice for each");
+  }
+  const int64_t parts = node.output_count();
+  node.ignore_attr("num_outputs");
+  const int64_t bound = (x.dim(axis) + parts - 1) / parts;
+  const Value own = extent_of(x, axis);
+  const Value size = (own + static_cast<double>(parts - 1)) / static_cast<double>(parts);
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (!node.wants_output(i)) continue;
+    const Value begin = size * static_cast<double>(i);
+    const Value count = max(min(own - begin, size), 0.0);
+    node.set_output(i, slice_counted(x, axis, begin, 1, count, bound));
+  }
+  return node.output(0);
+}
+
 Value read_split(NodeReader& node) {
   const Value x = node.input(0);
   if (x.rank() == 0) return node.invalid("can't split a scalar");
   const int axis = node.axis(node.int_attr("axis", 0), x.rank());
+  if (has_count(x, axis)) return split_counted(node, x, axis);
   const std::optional<Shape> sizes = split_sizes(node, x.dim(axis));
   if (!sizes) return {};
   if (static_cast<int>(sizes->size()) != node.output_count()) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/formulas.h"
 #include "codegen/onnx/op_table.h"
 
@@ -58,7 +59,7 @@ Value read_hardmax(NodeReader& node) {
   const Value first = arg_reduce(reshape(x, flat), {ReduceKind::kMax, axis});
   const Value steps = node.builder().iota(extent);
   const Value is_first = equal(first, place_axes(steps, {axis}, static_cast<int>(flat.size())));
-  return reshape(cast(is_first, x.dtype()), x.shape());
+  return with_counts_of(reshape(cast(is_first, x.dtype()), x.shape()), x);
 }
 
 // --- Statistics ----------------------------------------------------------------------------------

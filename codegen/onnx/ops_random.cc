@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/ir/literal.h"
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/formulas.h"
 #include "codegen/onnx/op_table.h"
 
@@ -98,13 +99,13 @@ Value read_random_uniform(NodeReader& node) {
   return draw_uniform(node, given_type(node));
 }
 Value read_random_uniform_like(NodeReader& node) {
-  return draw_uniform(node, type_like(node));
+  return with_counts_of(draw_uniform(node, type_like(node)), node.input(0));
 }
 Value read_random_normal(NodeReader& node) {
   return draw_normal(node, given_type(node));
 }
 Value read_random_normal_like(NodeReader& node) {
-  return draw_normal(node, type_like(node));
+  return with_counts_of(draw_normal(node, type_like(node)), node.input(0));
 }
 
 // 1 where a number from [0, 1) is below the probability.

@@ -8,6 +8,7 @@
 
 #include "codegen/ir/literal.h"
 #include "codegen/onnx/dft.h"
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/op_table.h"
 
 namespace camshaft::onnx {
@@ -53,6 +54,10 @@ Value read_dft(NodeReader& node) {
   const int parts = x.rank() - 1;
   const std::optional<int> axis = signal_axis(node, x.rank());
   if (!axis) return {};
+  if (has_count(x, *axis)) {
+    return node.unsupported(
+        "a signal whose length depends on data; give the model a fixed number of samples");
+  }
   if (x.dim(parts) != 1 && x.dim(parts) != 2) {
     return node.invalid("the last axis must have 1 or 2 elements, not %lld",
                         static_cast<long long>(x.dim(parts)));

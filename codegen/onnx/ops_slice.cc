@@ -222,6 +222,9 @@ Value crop(NodeReader& node, Value x, Shape* before, Shape* after) {
   for (int axis = 0; axis < x.rank() && x; ++axis) {
     int64_t& begin = (*before)[static_cast<size_t>(axis)];
     int64_t& end = (*after)[static_cast<size_t>(axis)];
+    if (has_count(x, axis) && std::min(begin, end) < 0) {
+      return node.unsupported("cropping axis %d, whose extent depends on data; use Slice", axis);
+    }
     const int64_t start = std::max<int64_t>(-begin, 0);
     const int64_t extent = x.dim(axis) - start - std::max<int64_t>(-end, 0);
     if (extent < 0) return node.invalid("pads crop more than axis %d has", axis);
@@ -242,6 +245,27 @@ std::optional<ir::PadMode> pad_mode(NodeReader& node) {
   return std::nullopt;
 }
 
+// A border around axes that have counts: what is beyond a count gets the border's value, and the
+// count grows. The others' borders are left to do.
+Value pad_counted(Value x, ir::PadAttrs* attrs, Value value) {
+  for (int axis = 0; axis < x.rank() && x; ++axis) {
+    int64_t& before = attrs->before[static_cast<size_t>(axis)];
+    int64_t& after = attrs->after[static_cast<size_t>(axis)];
+    if (!has_count(x, axis) || (before == 0 && after == 0)) continue;
+    const Value count = extent_of(x, axis) + static_cast<double>(before + after);
+    x = select(is_counted(x, axis), x, cast(reshape(value, {}), x.dtype()));
+    std::map<int, Value> others = x.builder()->counts(x.index());
+    others.erase(axis);
+    const Shape none(x.shape().size(), 0);
+    ir::PadAttrs border{none, none, ir::PadMode::kConstant, 0};
+    std::swap(border.before[static_cast<size_t>(axis)], before);
+    std::swap(border.after[static_cast<size_t>(axis)], after);
+    x = with_count(pad_with(x.builder()->with_counts(x, std::move(others)), border, value), axis,
+                   count);
+  }
+  return x;
+}
+
 Value read_pad(NodeReader& node) {
   const std::optional<ir::PadMode> mode = pad_mode(node);
   const double old_value = node.opset() < 11 ? node.float_attr("value", 0) : 0;
@@ -252,14 +276,17 @@ Value read_pad(NodeReader& node) {
                      {amounts->begin() + rank, amounts->end()},
                      *mode,
                      old_value};
-  const Value x = crop(node, node.input(0), &attrs.before, &attrs.after);
+  Value x = crop(node, node.input(0), &attrs.before, &attrs.after);
   if (!x) return {};
   if (*mode == ir::PadMode::kReflect || *mode == ir::PadMode::kWrap) {
     return pad_reflected(node, x, std::move(attrs));
   }
   const Value value = node.opset() < 11 ? Value() : node.input(2);
+  if (value && value.elements() != 1) return node.invalid("constant_value must be a scalar");
+  if (*mode == ir::PadMode::kConstant && has_counts(x)) {
+    x = pad_counted(x, &attrs, value ? value : scalar_like(x, old_value));
+  }
   if (!value || *mode == ir::PadMode::kEdge) return pad(x, std::move(attrs));
-  if (value.elements() != 1) return node.invalid("constant_value must be a scalar");
   if (value.literal() == nullptr) return pad_with(x, attrs, value);
   attrs.value = value.known_doubles()->front();
   return pad(x, std::move(attrs));
@@ -283,6 +310,9 @@ Value read_center_crop_pad(NodeReader& node) {
     const int64_t wanted = (*target)[i];
     const int64_t extent = x.dim(axis);
     if (wanted < 0) return node.invalid("the extents must not be negative");
+    if (has_count(x, axis)) {
+      return node.unsupported("the extent of axis %d depends on data; use Slice and Pad", axis);
+    }
     if (wanted < extent) {
       x = slice_axis(x, axis, (extent - wanted) / 2, wanted);
     } else {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/onnx/extents.h"
 #include "codegen/onnx/op_table.h"
 #include "codegen/onnx/window.h"
 #include "runtime/base/bytes.h"
@@ -175,10 +176,10 @@ Value read_max_unpool(NodeReader& node) {
   shape.insert(shape.end(), extents->begin(), extents->end());
   const Value zeros = node.builder().splat({x.dtype(), shape}, 0);
   if (!zeros) return {};
-  const Value y =
-      reshape(scatter(reshape(zeros, {zeros.elements()}), reshape(indices, {x.elements()}),
-                      reshape(x, {x.elements()}), ir::ScatterKind::kReplace),
-              shape);
+  Value y = reshape(scatter(reshape(zeros, {zeros.elements()}), reshape(indices, {x.elements()}),
+                            reshape(x, {x.elements()}), ir::ScatterKind::kReplace),
+                    shape);
+  if (has_count(x, 0)) y = with_count(y, 0, extent_of(x, 0));
   if (!node.input(2)) return y;
   const std::optional<Shape> wanted = node.known_ints(2, "output_shape");
   if (!wanted || !y) return {};

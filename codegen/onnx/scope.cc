@@ -7,6 +7,7 @@
 #include "codegen/onnx/functions.h"
 #include "codegen/onnx/older_forms.h"
 #include "codegen/onnx/op_table.h"
+#include "codegen/onnx/stretching.h"
 #include "codegen/onnx/tensor_proto.h"
 
 namespace camshaft::onnx {
@@ -29,6 +30,11 @@ std::string unknown_operator(const std::string& domain) {
         name.c_str());
   }
   return format_text("operators of domain '%s' are not supported", name.c_str());
+}
+
+void stretch_inputs(NodeReader& node) {
+  const std::vector<Value> inputs = stretched(node.inputs());
+  for (size_t i = 0; i < inputs.size(); ++i) node.set_input(static_cast<int>(i), inputs[i]);
 }
 
 }  // namespace
@@ -140,6 +146,7 @@ void Scope::read_node(const ::onnx::NodeProto& node) {
   reading_->builder.set_node_name(label_of(node));
   NodeReader reader(node, label_of(node), opset_, inputs_of(node), reading_, this);
   if (opset_ < kOldestFunctionOpset) adapt_older_form(reader);
+  if (node.domain().empty() && broadcasts_inputs(node.op_type())) stretch_inputs(reader);
   reader.set_output(0, find_op(node.domain(), node.op_type())->function(reader));
   std::vector<Failure> failures = reader.finish();
   for (Failure& failure : failures) tell(failure.code, node, std::move(failure.sentence));

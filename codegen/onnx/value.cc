@@ -6,6 +6,7 @@
 
 #include "codegen/ir/literal.h"
 #include "codegen/onnx/builder.h"
+#include "codegen/onnx/extents.h"
 
 namespace camshaft::onnx {
 namespace {
@@ -77,7 +78,7 @@ std::optional<std::vector<double>> Value::known_doubles() const {
 }
 
 Value splat_like(Value x, double value) {
-  return x ? x.builder()->splat(x.type(), value) : Value();
+  return x ? with_counts_of(x.builder()->splat(x.type(), value), x) : Value();
 }
 Value scalar_like(Value x, double value) {
   return x ? x.builder()->scalar(x.dtype(), value) : Value();

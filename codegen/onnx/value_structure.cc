@@ -114,7 +114,11 @@ Value mean(Value x, const std::vector<int>& axes) {
 }
 
 Value arg_reduce(Value x, ir::ArgReduceAttrs attrs) {
-  return x ? x.builder()->add(ir::Op::kArgReduce, {x}, attrs) : Value();
+  if (!x) return {};
+  const Value place = x.builder()->add(ir::Op::kArgReduce, {x}, attrs);
+  if (!attrs.select_last || !has_count(x, attrs.axis)) return place;
+  // What fills the elements beyond the count equals the extreme if all that count do.
+  return min(place, max(extent_of(x, attrs.axis) - 1.0, 0.0));
 }
 
 Value scan(Value x, ir::ScanAttrs attrs) {

@@ -55,7 +55,7 @@ TEST_CASE("the first failure is remembered and what follows is absent") {
   CHECK(bad.dim(3) == 1);
   CHECK(bad.rank() == 0);
   CHECK(builder.failed());
-  CHECK_THAT(builder.take_failure(), Contains("shapes 2 and 3"));
+  CHECK_THAT(builder.take_failure().sentence, Contains("shapes 2 and 3"));
   CHECK_FALSE(builder.failed());
 }
 
