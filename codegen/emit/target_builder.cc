@@ -214,6 +214,15 @@ std::string TargetBuilder::block_name(const schedule::BufferInfo& buffer) const 
   return name.empty() ? "%" + std::to_string(buffer.value) : plan_text(name);
 }
 
+// A region without elements has no command: what it would read is needed up to the one before.
+uint32_t TargetBuilder::last_command(size_t region) const {
+  const uint32_t command = command_of_region_[region];
+  const uint32_t next = region + 1 < command_of_region_.size()
+                            ? command_of_region_[region + 1]
+                            : static_cast<uint32_t>(info_.commands.size());
+  return command < next || command == 0 ? command : command - 1;
+}
+
 void TargetBuilder::add_arena_blocks() {
   for (const schedule::BufferInfo& buffer : schedule_.buffers) {
     if (buffer.kind != BufferKind::kArena || buffer.part_of >= 0 || buffer.size_bytes == 0) {
@@ -224,7 +233,7 @@ void TargetBuilder::add_arena_blocks() {
     block.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
     block.size_bytes = static_cast<uint64_t>(buffer.size_bytes);
     block.first_command = command_of_region_[static_cast<size_t>(buffer.first_region)];
-    block.last_command = command_of_region_[static_cast<size_t>(buffer.last_region)];
+    block.last_command = last_command(static_cast<size_t>(buffer.last_region));
     info_.arena_blocks.push_back(block);
   }
 }

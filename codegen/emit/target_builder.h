@@ -34,6 +34,7 @@ class TargetBuilder {
   uint32_t kernel_number(ir::Kernel kernel, const lower::LoweredKernel& lowered);
   plan::ArgInfo argument(const lower::Argument& argument);
   std::string block_name(const schedule::BufferInfo& buffer) const;
+  uint32_t last_command(size_t region) const;
   void add_arena_blocks();
   static uint32_t add_shared_section(plan::PlanContents& contents, plan::SectionKind kind,
                                      std::vector<std::byte> bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operators that cut and add on both sides of axes: Slice, Pad, CenterCropPad.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "codegen/onnx/extents.h"
@@ -287,8 +288,13 @@ Value read_pad(NodeReader& node) {
     x = pad_counted(x, &attrs, value ? value : scalar_like(x, old_value));
   }
   if (!value || *mode == ir::PadMode::kEdge) return pad(x, std::move(attrs));
-  if (value.literal() == nullptr) return pad_with(x, attrs, value);
-  attrs.value = value.known_doubles()->front();
+  // A double holds all values but large ones of 64 bits.
+  const bool is_wide = x.dtype() == DType::kInt64 || x.dtype() == DType::kUInt64;
+  const std::optional<std::vector<double>> known = value.known_doubles();
+  if (!known || (is_wide && std::abs(known->front()) > 9007199254740992.0)) {
+    return pad_with(x, attrs, value);
+  }
+  attrs.value = known->front();
   return pad(x, std::move(attrs));
 }
 
