@@ -126,12 +126,13 @@ base::Status check_tensors(const ir::Graph& graph) {
 base::Result<std::vector<render::CpuTarget>> make_targets(const std::vector<std::string>& names) {
   std::vector<render::CpuTarget> targets;
   for (const std::string& name : names) {
-    CAMSHAFT_TRY_ASSIGN(render::CpuTarget target, render::make_cpu_target(name));
+    CAMSHAFT_TRY_ASSIGN(render::CpuTarget target, render::make_target(name));
     for (const render::CpuTarget& other : targets) {
-      if (other.backend != target.backend || other.march != target.march) continue;
+      const std::string resolved = render::target_names(target).target;
+      if (render::target_names(other).target != resolved) continue;
       return base::fail(base::Code::kInvalidArgument, "compile.twice",
-                        "target \"%s\" is given twice: both are %s:%s; leave one out", name.c_str(),
-                        target.backend.c_str(), target.march.c_str());
+                        "target \"%s\" is given twice: both are %s; leave one out", name.c_str(),
+                        resolved.c_str());
     }
     targets.push_back(std::move(target));
   }
@@ -162,7 +163,7 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
   contents.info.model_digest = digest;
   describe_tensors(graph, contents.info);
   for (render::CpuTarget& target : targets) {
-    progress.next("compile for " + target.backend + ":" + target.march);
+    progress.next("compile for " + render::target_names(target).target);
     start_ns = base::mono_time_ns();
     TargetReport target_report;
     TargetBuilder builder(simplified, std::move(target), options);

@@ -4,7 +4,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include "codegen/emit/plan_text.h"
@@ -24,19 +23,6 @@ uint32_t choose_parts(int threads, int64_t extent, int64_t flops, int64_t bytes)
   const int64_t by_work = std::max(flops / kFlopsPerPart, bytes / kBytesPerPart);
   return static_cast<uint32_t>(
       std::max<int64_t>(1, std::min({static_cast<int64_t>(threads), extent, by_work})));
-}
-
-std::vector<std::string> split_features(const std::string& features) {
-  std::vector<std::string> result;
-  std::istringstream stream(features);
-  for (std::string item; std::getline(stream, item, ',');) {
-    if (item.size() > 1 && item[0] == '+') result.push_back(item.substr(1));
-  }
-  return result;
-}
-
-std::string architecture(const std::string& triple) {
-  return triple.substr(0, triple.find('-'));
 }
 
 schedule::ScheduleOptions schedule_options(const render::CpuTarget& target,
@@ -69,13 +55,13 @@ TargetBuilder::TargetBuilder(const ir::Graph& graph, render::CpuTarget target,
 base::Status TargetBuilder::build(plan::PlanContents& contents, TargetReport& report) {
   CAMSHAFT_TRY(schedule::verify_schedule(schedule_));
   if (options_.dump) options_.dump("schedule", schedule::print_schedule(schedule_));
-  info_.target = target_.backend + ":" + target_.march;
-  info_.device = "cpu";
-  info_.arch = architecture(target_.triple);
-  info_.features = split_features(target_.features);
-  info_.binary_format = "elf-shared-object";
+  const render::TargetNames names = render::target_names(target_);
+  info_.target = names.target;
+  info_.device = names.device;
+  info_.arch = names.arch;
   CAMSHAFT_TRY_ASSIGN(info_.toolchain, render::toolchain_version(target_));
   lower_regions();
+  info_.features = render::needed_features(kernels_, target_);
   CAMSHAFT_TRY(schedule::verify_schedule(schedule_));
   add_arena_blocks();
   info_.entry_points.push_back({"run", 0, static_cast<uint32_t>(info_.commands.size())});
@@ -134,8 +120,9 @@ void TargetBuilder::add_command(const lower::Task& task, lower::LoweredKernel lo
   winograd_error_ = std::max(winograd_error_, lowered.relative_error);
   const int64_t extent = std::max<int64_t>(lowered.kernel.thread_extent, 1);
   command.grid[0] = static_cast<uint32_t>(extent);
-  command.parts = choose_parts(options_.threads, extent, static_cast<int64_t>(command.flops),
-                               static_cast<int64_t>(command.bytes));
+  command.parts =
+      choose_parts(target_.is_gpu ? 1 : options_.threads, extent,
+                   static_cast<int64_t>(command.flops), static_cast<int64_t>(command.bytes));
   info_.threads = std::max(info_.threads, command.parts);
   ir::Kernel kernel = ir::prepare_kernel(std::move(lowered.kernel),
                                          target_.lanes(ir::DType::kFloat32), target_.math);
@@ -250,10 +237,11 @@ uint32_t TargetBuilder::add_shared_section(plan::PlanContents& contents, plan::S
 
 base::Status TargetBuilder::add_sections(plan::PlanContents& contents) {
   if (!kernels_.empty()) {
-    CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> binary,
-                        render::compile_shared_object(kernels_, target_));
-    binary_bytes_ = static_cast<int64_t>(binary.size());
-    info_.binary_section = contents.add_section(plan::SectionKind::kBinary, std::move(binary));
+    CAMSHAFT_TRY_ASSIGN(render::Program program, render::compile_program(kernels_, target_));
+    binary_bytes_ = static_cast<int64_t>(program.bytes.size());
+    info_.binary_format = program.format;
+    info_.binary_section =
+        contents.add_section(plan::SectionKind::kBinary, std::move(program.bytes));
   }
   weight_bytes_ = weights_.size_bytes();
   if (weight_bytes_ > 0) {
@@ -261,7 +249,7 @@ base::Status TargetBuilder::add_sections(plan::PlanContents& contents) {
         add_shared_section(contents, plan::SectionKind::kWeights, weights_.take());
   }
   if (options_.keep_source) {
-    CAMSHAFT_TRY_ASSIGN(const std::string source, render::render_c(kernels_, target_));
+    CAMSHAFT_TRY_ASSIGN(const std::string source, render::render_source(kernels_, target_));
     CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> compressed, compress(source));
     info_.source_section =
         add_shared_section(contents, plan::SectionKind::kSource, std::move(compressed));

@@ -117,8 +117,9 @@ std::vector<ExprId> WinogradEmitter::load_line(VectorOps& ops, ir::ArrayId array
   return line;
 }
 
+// Its items work through many tiles each, with scratch memory of their own: too few for a GPU.
 bool matches_conv_winograd(const Task& task) {
-  return find_winograd_conv(task).has_value();
+  return !task.target.is_gpu && find_winograd_conv(task).has_value();
 }
 
 std::vector<Knobs> knobs_conv_winograd(const Task& task) {

@@ -29,7 +29,11 @@ std::string CPrelude::text() const {
 }
 
 CExprPrinter::CExprPrinter(const ir::Kernel& kernel, CPrelude* prelude)
-    : kernel_(kernel), prelude_(*prelude), order_(kernel) {
+    : kernel_(kernel),
+      prelude_(*prelude),
+      dialect_(prelude->dialect),
+      namer_(prelude->dialect),
+      order_(kernel) {
   for (const ir::Array& array : kernel.arrays()) array_names_.push_back(namer_.make(array.name));
   for (const ir::Var& var : kernel.vars()) var_names_.push_back(namer_.make(var.name));
   var_mask_bytes_.resize(kernel.vars().size());
@@ -115,14 +119,29 @@ std::string CExprPrinter::primary_atom(ExprId id) {
 
 std::string CExprPrinter::mask(ExprId id, int bytes) {
   if (mask_bytes(id) == bytes) return operand(id);
-  return "__builtin_convertvector(" + full(id) + ", " +
-         prelude_.types.mask_name(bytes, expr(id).type.lanes) + ")";
+  const int32_t lanes = expr(id).type.lanes;
+  return converted(id, {mask_dtype(mask_bytes(id)), lanes}, {mask_dtype(bytes), lanes}).text;
 }
 
-std::string CExprPrinter::address(ir::ArrayId array, ExprId index, ValueType type, bool is_const) {
+std::string CExprPrinter::store(ir::ArrayId array, ExprId index, ValueType type,
+                                const std::string& value) {
+  const ValueType stored = memory_type(type);
   const int64_t alignment = access_alignment(kernel_, index, type);
-  return (is_const ? "(const " : "(") + prelude_.types.memory_name(type, alignment) + "*)" +
-         element(array, index, /*is_address=*/true);
+  prelude_.types.use_access(stored, alignment);
+  return dialect_.store(stored, alignment, is_param(array),
+                        element(array, index, /*is_address=*/true), value);
+}
+
+std::string CExprPrinter::load(ir::ArrayId array, const std::string& pointer, ValueType type,
+                               int64_t alignment) {
+  prelude_.types.use_access(type, alignment);
+  return dialect_.load(type, alignment, is_param(array), pointer);
+}
+
+std::string CExprPrinter::as_bytes(const std::string& mask, int32_t lanes) {
+  const ValueType bytes = {DType::kUInt8, lanes};
+  (void)prelude_.types.name(bytes);
+  return applied(dialect_.bitcast({DType::kInt8, lanes}, bytes), mask, "(" + mask + ")").text;
 }
 
 std::string CExprPrinter::element(ir::ArrayId array, ExprId index, bool is_address) {
@@ -138,8 +157,8 @@ CExprPrinter::Printed CExprPrinter::print(ExprId id) {
     case KOp::kIntConst:
     case KOp::kFloatConst: {
       const std::string text = e.op == KOp::kIntConst
-                                   ? c_int_literal(e.int_value, e.type.dtype)
-                                   : c_float_literal(e.float_value, e.type.dtype);
+                                   ? CDialect::int_literal(e.int_value, e.type.dtype)
+                                   : dialect_.float_literal(e.float_value, e.type.dtype);
       return {
           .text = text, .level = text[0] == '-' ? Level::kUnary : Level::kPrimary, .is_atom = true};
     }
@@ -155,8 +174,6 @@ CExprPrinter::Printed CExprPrinter::print(ExprId id) {
     case KOp::kReduceMax:
     case KOp::kReduceMin:
       return print_reduce(e);
-    case KOp::kFma:
-      return call("fma", "__builtin_elementwise_fma", e);
     case KOp::kEq:
     case KOp::kLt:
     case KOp::kLe:
@@ -169,28 +186,25 @@ CExprPrinter::Printed CExprPrinter::print(ExprId id) {
       return print_cast(e);
     case KOp::kBitcast:
       return print_bitcast(e);
-    case KOp::kAbs:
-      return call("abs", "__builtin_elementwise_abs", e);
     case KOp::kNeg:
       return {.text = "-" + at_most(e.args[0], Level::kPrimary), .level = Level::kUnary};
+    case KOp::kFma:
+    case KOp::kAbs:
     case KOp::kSqrt:
-      return call("sqrt", "__builtin_elementwise_sqrt", e);
     case KOp::kFloor:
-      return call("floor", "__builtin_elementwise_floor", e);
     case KOp::kCeil:
-      return call("ceil", "__builtin_elementwise_ceil", e);
     case KOp::kRound:
-      return call("round_even", "__builtin_elementwise_roundeven", e);
+      return print_call(e);
     default:
       return e.type.dtype == DType::kBool ? print_logic(e) : print_arithmetic(e);
   }
 }
 
-CExprPrinter::Printed CExprPrinter::call(const char* macro, const char* builtin, const Expr& e) {
+CExprPrinter::Printed CExprPrinter::print_call(const Expr& e) {
   const int arity = ir::kop_arity(e.op);
-  // Without parameters: those of a macro would end at the commas of a vector in braces.
-  prelude_.macros.insert("#define " + std::string(macro) + " " + builtin + "\n");
-  std::string text = std::string(macro) + "(";
+  const CFunction function = dialect_.function(e.op);
+  prelude_.macros.insert(function.declaration);
+  std::string text = function.name + "(";
   for (int i = 0; i < arity; ++i) text += (i == 0 ? "" : ", ") + full(e.args[i]);
   return {.text = text + ")"};
 }
@@ -207,42 +221,45 @@ CExprPrinter::Printed CExprPrinter::print_load(const Expr& e) {
   if (e.type.lanes == 1) {
     loaded.text = element(e.array, index);
   } else if (expr(index).type.lanes == 1) {
-    loaded = {.text = "*" + address(e.array, index, e.type, true), .level = Level::kUnary};
+    loaded = {.text = load(e.array, element(e.array, index, /*is_address=*/true),
+                           memory_type(e.type), access_alignment(kernel_, index, e.type)),
+              .level = Level::kUnary};
   } else if (const auto strided = strided_load(kernel_, e)) {
     loaded.text = shuffles(e, *strided);
   } else {
     loaded = {.text = gather(e), .level = Level::kUnary};
   }
-  return is_bool ? comparison(loaded.text + " != 0", 1, e.type.lanes) : loaded;
+  return is_bool ? comparison(loaded.text + " != " + constant(memory_type(e.type), "0"), 1,
+                              e.type.lanes)
+                 : loaded;
 }
 
 std::string CExprPrinter::shuffles(const Expr& e, const StridedLoad& load) {
   const ValueType type = memory_type(e.type);
-  const std::string pointer = "*(const " + prelude_.types.memory_name(type, size_of(type.dtype)) +
-                              "*)&" + array_name(e.array) + "[" + at_most(load.base, Level::kAdd);
+  const std::string name = prelude_.types.name(type);
+  const std::string pointer = "&" + array_name(e.array) + "[" + at_most(load.base, Level::kAdd);
   std::string result;
   for (size_t chunk = 0; chunk < load.chunks.size(); ++chunk) {
     const int64_t offset = load.chunks[chunk];
     const std::string shift = offset < 0   ? " - " + std::to_string(-offset)
                               : offset > 0 ? " + " + std::to_string(offset)
                                            : "";
-    const std::string part = name_text(prelude_.types.name(type), pointer + shift + "]");
-    std::string text = "__builtin_shufflevector(" + (chunk == 0 ? part : result) + ", " + part;
-    for (const int lane : load.masks[chunk]) text += ", " + std::to_string(lane);
-    result = name_text(prelude_.types.name(type), text + ")");
+    const std::string part =
+        name_text(name, this->load(e.array, pointer + shift + "]", type, size_of(type.dtype)));
+    result = name_text(name, dialect_.shuffle(name, chunk == 0 ? part : result, part, e.type.lanes,
+                                              load.masks[chunk]));
   }
   return result;
 }
 
 std::string CExprPrinter::gather(const Expr& e) {
   const std::string indices = primary_atom(e.args[0]);
-  const ValueType loaded = memory_type(e.type);
-  std::string text = "(" + prelude_.types.name(loaded) + "){";
+  const std::string& array = array_name(e.array);
+  std::vector<std::string> elements;
   for (int lane = 0; lane < e.type.lanes; ++lane) {
-    text += (lane == 0 ? "" : ", ") + array_name(e.array) + "[" + indices + "[" +
-            std::to_string(lane) + "]]";
+    elements.push_back(array + "[" + dialect_.lane(indices, lane) + "]");
   }
-  return text + "}";
+  return dialect_.lanes(prelude_.types.name(memory_type(e.type)), elements);
 }
 
 }  // namespace camshaft::render

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Expressions of a legalised kernel as C.
+// Expressions of a legalised kernel in a dialect of C.
 #pragma once
 
 #include <set>
@@ -17,6 +17,9 @@ namespace camshaft::render {
 
 // What a translation unit needs before its functions.
 struct CPrelude {
+  explicit CPrelude(const CDialect& its_dialect) : dialect(its_dialect), types(its_dialect) {}
+
+  const CDialect& dialect;
   CTypes types;
   std::set<std::string> macros;   // lines
   std::set<std::string> helpers;  // functions, a line each
@@ -44,10 +47,20 @@ class CExprPrinter {
   std::string primary_atom(ir::ExprId id);
   // Lanes of bool as a mask of the given width.
   std::string mask(ir::ExprId id, int bytes);
-  // The pointer to which lanes of `type` are at a scalar index: "(const f32x8_at4*)&a[8 * i]".
-  std::string address(ir::ArrayId array, ir::ExprId index, ir::ValueType type, bool is_const);
+  // A statement, without its semicolon, that stores lanes from a scalar index on.
+  std::string store(ir::ArrayId array, ir::ExprId index, ir::ValueType type,
+                    const std::string& value);
   // "a[8 * i]", or with "&" before it.
   std::string element(ir::ArrayId array, ir::ExprId index, bool is_address = false);
+
+  // Lanes of a mask of bytes as the bytes of bool in memory.
+  std::string as_bytes(const std::string& mask, int32_t lanes);
+  // A constant beside an operator whose other operand has the type.
+  std::string constant(ir::ValueType type, const char* text) {
+    return type.lanes == 1 ? text : dialect_.lanes_constant(prelude_.types.name(type), text);
+  }
+  // A new name for a text of the type.
+  std::string name_text(const std::string& type, const std::string& text);
 
   const std::string& array_name(ir::ArrayId id) const {
     return array_names_[static_cast<size_t>(id)];
@@ -71,10 +84,10 @@ class CExprPrinter {
 
   const ir::Expr& expr(ir::ExprId id) const { return kernel_.expr(id); }
   Printed& printed(ir::ExprId id) { return printed_[static_cast<size_t>(id)]; }
+  bool is_param(ir::ArrayId id) const { return kernel_.array(id).kind == ir::ArrayKind::kParam; }
   int mask_bytes(ir::ExprId id) { return printed(id).mask_bytes; }
   std::string at_most(ir::ExprId id, Level level);
   void count_uses(const std::vector<ir::ExprId>& order, const std::vector<ir::ExprId>& roots);
-  std::string name_text(const std::string& type, const std::string& text);
   void name_it(ir::ExprId id);
   bool is_plain_constant(const ir::Expr& e, int64_t* value) const;
   std::string right_operand(const ir::Expr& e, Level level);
@@ -91,13 +104,20 @@ class CExprPrinter {
   Printed print_select(const ir::Expr& e);
   Printed print_cast(const ir::Expr& e);
   Printed print_bitcast(const ir::Expr& e);
+  std::string load(ir::ArrayId array, const std::string& pointer, ir::ValueType type,
+                   int64_t alignment);
+  // A value in another form, of a type that has its name: `full` is its text, `operand` the same in
+  // parentheses where it needs them.
+  Printed applied(const CFunction& function, const std::string& full, const std::string& operand);
+  Printed converted(ir::ExprId id, ir::ValueType from, ir::ValueType to);
   Printed comparison(std::string text, int bytes, int32_t lanes);
   std::string shuffles(const ir::Expr& e, const StridedLoad& load);
   std::string gather(const ir::Expr& e);
-  Printed call(const char* macro, const char* builtin, const ir::Expr& e);
+  Printed print_call(const ir::Expr& e);
 
   const ir::Kernel& kernel_;
   CPrelude& prelude_;
+  const CDialect& dialect_;
   CNamer namer_;
   StmtOrder order_;
   std::vector<std::string> array_names_;

@@ -43,7 +43,7 @@ std::string CNamer::make(std::string_view like) {
   for (const char c : like) base += is_word(c) ? c : '_';
   // Underscores at the front are the compiler's.
   if (base.empty() || base[0] == '_' || (base[0] >= '0' && base[0] <= '9')) base = "v" + base;
-  if (is_reserved_in_c(base)) base = "v_" + base;
+  if (dialect_.is_reserved(base)) base = "v_" + base;
   std::string name = base;
   for (int number = 2; !taken_.insert(name).second; ++number) {
     name = base + "_" + std::to_string(number);

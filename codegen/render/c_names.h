@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/render/c_dialect.h"
+
 namespace camshaft::render {
 
 // Whether C or the text around rendered functions gives the name a meaning: keywords, types,
@@ -15,9 +17,11 @@ bool is_reserved_in_c(std::string_view name);
 // Makes identifiers: unique, legal in C, and like the name asked for.
 class CNamer {
  public:
+  explicit CNamer(const CDialect& dialect) : dialect_(dialect) {}
   std::string make(std::string_view like);
 
  private:
+  const CDialect& dialect_;
   std::set<std::string> taken_;
 };
 

@@ -76,7 +76,8 @@ CExprPrinter::Printed CExprPrinter::print_broadcast(const Expr& e) {
   const bool is_atom = printed(scalar).is_atom;
   if (e.type.dtype == DType::kBool) {
     const std::string type = prelude_.types.mask_name(4, e.type.lanes);
-    return {.text = "(" + type + ")(-(int32_t)" + operand(scalar) + ")",
+    return {.text = "(" + type + ")(-(" + dialect_.scalar_type(DType::kInt32) + ")" +
+                    operand(scalar) + ")",
             .level = Level::kUnary,
             .mask_bytes = 4,
             .is_atom = is_atom};
@@ -88,11 +89,9 @@ CExprPrinter::Printed CExprPrinter::print_broadcast(const Expr& e) {
 
 CExprPrinter::Printed CExprPrinter::print_ramp(const Expr& e) {
   const std::string type = prelude_.types.name(e.type);
-  std::string steps = "(" + type + "){";
-  for (int lane = 0; lane < e.type.lanes; ++lane) {
-    steps += (lane == 0 ? "" : ", ") + std::to_string(lane);
-  }
-  steps += "}";
+  std::vector<std::string> numbers;
+  for (int lane = 0; lane < e.type.lanes; ++lane) numbers.push_back(std::to_string(lane));
+  std::string steps = dialect_.lanes(type, numbers);
   int64_t stride = 0;
   if (!kernel_.is_int_const(e.args[1], &stride) || stride != 1) {
     steps += " * (" + type + ")(" + full(e.args[1]) + ")";
@@ -111,7 +110,7 @@ CExprPrinter::Printed CExprPrinter::print_reduce(const Expr& e) {
     if (e.op == KOp::kReduceAdd) {
       text = low + " + " + high;
       if (is_promoted(type))
-        text = "(" + std::string(c_scalar_type(type.dtype)) + ")(" + text + ")";
+        text = "(" + std::string(dialect_.scalar_type(type.dtype)) + ")(" + text + ")";
     } else {
       text = low + (e.op == KOp::kReduceMax ? " > " : " < ") + high + " ? " + low + " : " + high;
     }
@@ -132,7 +131,7 @@ CExprPrinter::Printed CExprPrinter::print_arithmetic(const Expr& e) {
   const std::string text = is_negated ? left + " - " + std::to_string(-value)
                                       : left + operator_of(e.op) + right_operand(e, right_level);
   if (!is_promoted(e.type)) return {.text = text, .level = level};
-  return {.text = "(" + std::string(c_scalar_type(e.type.dtype)) + ")(" + text + ")",
+  return {.text = "(" + std::string(dialect_.scalar_type(e.type.dtype)) + ")(" + text + ")",
           .level = Level::kUnary};
 }
 
@@ -195,35 +194,34 @@ CExprPrinter::Printed CExprPrinter::print_cast(const Expr& e) {
   const bool from_bool = from.dtype == DType::kBool;
   if (e.type.dtype == DType::kBool) {
     if (from_bool) return printed(value);
-    const std::string zero =
-        base::is_float(from.dtype) ? c_float_literal(0, from.dtype) : c_int_literal(0, from.dtype);
+    const std::string zero = base::is_float(from.dtype) ? dialect_.float_literal(0, from.dtype)
+                                                        : CDialect::int_literal(0, from.dtype);
     const std::string lanes =
         from.lanes == 1 ? zero : "(" + prelude_.types.name(from) + ")(" + zero + ")";
     return comparison(operand(value) + " != " + lanes, size_of(from.dtype), from.lanes);
   }
-  const std::string type = prelude_.types.name(e.type);
-  if (e.type.lanes == 1) return {.text = "(" + type + ")" + operand(value), .level = Level::kUnary};
-  return {.text = "__builtin_convertvector(" + (from_bool ? operand(value) + " & 1" : full(value)) +
-                  ", " + type + ")"};
+  if (!from_bool || e.type.lanes == 1) return converted(value, from, e.type);
+  const ValueType mask_type = {mask_dtype(mask_bytes(value)), from.lanes};
+  const std::string ones = operand(value) + " & " + constant(mask_type, "1");
+  return applied(dialect_.conversion(mask_type, e.type), ones, "(" + ones + ")");
+}
+
+CExprPrinter::Printed CExprPrinter::applied(const CFunction& function, const std::string& full,
+                                            const std::string& operand) {
+  prelude_.helpers.insert(function.declaration);
+  if (function.name[0] == '(') return {.text = function.name + operand, .level = Level::kUnary};
+  return {.text = function.name + "(" + full + function.last_arguments + ")"};
+}
+
+CExprPrinter::Printed CExprPrinter::converted(ExprId id, ValueType from, ValueType to) {
+  (void)prelude_.types.name(to);
+  return applied(dialect_.conversion(from, to), full(id), operand(id));
 }
 
 CExprPrinter::Printed CExprPrinter::print_bitcast(const Expr& e) {
   const ExprId value = e.args[0];
-  const DType from = expr(value).type.dtype;
-  const DType to = e.type.dtype;
-  const std::string type = prelude_.types.name(e.type);
-  const auto is_float_in_c = [](DType dtype) {
-    return base::is_float(dtype) && dtype != DType::kBFloat16;
-  };
-  if (e.type.lanes > 1 || (!is_float_in_c(from) && !is_float_in_c(to))) {
-    return {.text = "(" + type + ")" + operand(value), .level = Level::kUnary};
-  }
-  const std::string from_type = c_scalar_type(from);
-  const std::string name = std::string(base::dtype_name(to)) + "_of_" + base::dtype_name(from);
-  prelude_.helpers.insert("static inline " + type + " " + name + "(" + from_type +
-                          " x) { return ((union { " + from_type + " from; " + type +
-                          " to; }){.from = x}).to; }\n");
-  return {.text = name + "(" + full(value) + ")"};
+  (void)prelude_.types.name(e.type);
+  return applied(dialect_.bitcast(expr(value).type, e.type), full(value), operand(value));
 }
 
 }  // namespace camshaft::render

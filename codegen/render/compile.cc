@@ -31,6 +31,7 @@ base::Result<std::vector<std::byte>> compile_shared_object(const std::vector<ir:
 }
 
 base::Result<std::string> toolchain_version(const CpuTarget& target) {
+  if (target.backend == "opencl") return std::string("OpenCL C 1.2");
   if (is_llvm(target)) {
     CAMSHAFT_TRY_ASSIGN(const std::string version, llvm_version());
     return "LLVM " + version;

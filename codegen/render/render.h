@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Renderers: kernel IR -> text or LLVM IR -> a shared object, and the table of targets.
+// Renderers: kernel IR -> text or LLVM IR -> a program, and the table of targets.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,11 @@ namespace camshaft::render {
 // Most that a kernel's local arrays may take together: they are on a worker's stack.
 inline constexpr int64_t kMaxLocalBytes = 256 << 10;
 
-// What the compiler needs to know of a CPU target. Strategies read the numbers, renderers the
-// names.
+// What the compiler needs to know of a target. Strategies read the numbers, renderers the names.
 struct CpuTarget {
-  std::string backend;  // "cpu" (C by clang) or "llvm" (LLVM IR in process)
-  std::string march;    // LLVM's CPU name, resolved: "znver3", never "native"
-  std::string triple;   // "x86_64-unknown-linux-gnu"
+  std::string backend;  // "cpu" (C by clang), "llvm" (LLVM IR in process) or "opencl"
+  std::string march;    // LLVM's CPU name, resolved: "znver3", never "native"; opencl: empty
+  std::string triple;   // "x86_64-unknown-linux-gnu"; opencl: empty
   std::string
       features;  // LLVM feature string, sorted: "+avx2,+fma,..."; exactly what the code may use
   int32_t vector_bytes = 32;      // widest register the kernels should use
@@ -36,6 +35,8 @@ struct CpuTarget {
   int32_t loads_per_cycle = 2;  // vector loads per cycle
   int32_t fma_latency = 4;      // cycles
   ir::MathSupport math;
+  // Iterations of the thread loop are work items: many, without a cache of their own.
+  bool is_gpu = false;
 
   int32_t lanes(ir::DType dtype) const {
     return static_cast<int32_t>(vector_bytes / base::dtype_size_bytes(dtype));
@@ -46,9 +47,40 @@ struct CpuTarget {
 // the machine that compiles. Unknown names fail with the list of known ones near to it.
 base::Result<CpuTarget> make_cpu_target(std::string_view spec);
 
+// As above, or "opencl": any device with OpenCL 1.2.
+base::Result<CpuTarget> make_target(std::string_view spec);
+
+// How a plan names a target: "llvm:znver3"; the backend that runs it: "cpu"; its architecture.
+struct TargetNames {
+  std::string target;
+  std::string device;
+  std::string arch;
+};
+TargetNames target_names(const CpuTarget& target);
+
+// What a device must have to run the kernels, sorted, without signs: "avx2", "cl_khr_fp64".
+std::vector<std::string> needed_features(const std::vector<ir::Kernel>& kernels,
+                                         const CpuTarget& target);
+
+// What a plan holds of the kernels.
+struct Program {
+  std::string format;  // hal::ProgramImage::format: "elf-shared-object", "opencl-c"
+  std::vector<std::byte> bytes;
+};
+// compile_shared_object() or render_opencl(), whichever is for the target.
+base::Result<Program> compile_program(const std::vector<ir::Kernel>& kernels,
+                                      const CpuTarget& target);
+// The text that `inspect --source` shows: render_c() or render_opencl().
+base::Result<std::string> render_source(const std::vector<ir::Kernel>& kernels,
+                                        const CpuTarget& target);
+
 // One C translation unit with a function a kernel (names are C identifiers, unique). Kernels must
 // be prepared (prepare_kernel). The text is readable: it is what `inspect --source` shows.
 base::Result<std::string> render_c(const std::vector<ir::Kernel>& kernels, const CpuTarget& target);
+
+// One OpenCL C program, as devices/opencl loads it. As above.
+base::Result<std::string> render_opencl(const std::vector<ir::Kernel>& kernels,
+                                        const CpuTarget& target);
 
 // The same kernels as textual LLVM IR, before optimisation (what `inspect --source` shows for
 // llvm).
@@ -63,7 +95,7 @@ base::Result<std::string> render_llvm(const std::vector<ir::Kernel>& kernels,
 base::Result<std::vector<std::byte>> compile_shared_object(const std::vector<ir::Kernel>& kernels,
                                                            const CpuTarget& target);
 
-// Name and version of what compile_shared_object uses: "clang 19.1.7", "LLVM 19.1.7".
+// Name and version of what compile_program uses: "clang 19.1.7", "LLVM 19.1.7", "OpenCL C 1.2".
 base::Result<std::string> toolchain_version(const CpuTarget& target);
 
 // Assembly of one kernel, for `inspect --assembly` and for people who look at the inner loop.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The one table of CPUs: what the code for each may use, and the numbers that strategies plan with.
-// Cache sizes are those of one core (L3: of the cores that share one); throughputs are of the
-// widest vector that the kernels use. Sources: the vendors' optimisation guides and
-// software.intel.com, agner.org and uops.info tables.
+// The one table of targets, most of them CPUs: what the code for each may use, and the numbers that
+// strategies plan with. Cache sizes are those of one core (L3: of the cores that share one);
+// throughputs are of the widest vector that the kernels use. Sources: the vendors' optimisation
+// guides and software.intel.com, agner.org and uops.info tables.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -186,7 +186,29 @@ std::string suggestions(std::string_view name) {
   return near.empty() ? all : near;
 }
 
+// What any device with OpenCL 1.2 has. Vectors of four floats are what GPUs load at once; a tile of
+// 16 of them leaves registers for enough items in flight.
+CpuTarget opencl_target() {
+  CpuTarget target;
+  target.backend = "opencl";
+  target.vector_bytes = 16;
+  target.vector_registers = 16;
+  target.gather = false;
+  target.is_gpu = true;
+  return target;
+}
+
 }  // namespace
+
+base::Result<CpuTarget> make_target(std::string_view spec) {
+  if (spec == "opencl") return opencl_target();
+  const std::string_view backend = spec.substr(0, spec.find(':'));
+  if (backend == "cpu" || backend == "llvm") return make_cpu_target(spec);
+  return base::fail(base::Code::kInvalidArgument, "render.target",
+                    "there is no target \"%s\"; use cpu or llvm, either with :MARCH or without, or "
+                    "opencl",
+                    std::string(spec).c_str());
+}
 
 base::Result<CpuTarget> make_cpu_target(std::string_view spec) {
   const size_t colon = spec.find(':');

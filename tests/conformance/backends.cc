@@ -3,6 +3,9 @@
 #include <deque>
 #include <utility>
 
+#if CAMSHAFT_WITH_OPENCL
+#include "devices/opencl/device_list.h"
+#endif
 #include "devices/registry.h"
 #include "tests/conformance/suite.h"
 #include "tests/support/compile_kernels.h"
@@ -74,20 +77,34 @@ std::vector<std::byte> opencl_text() {
   return {bytes.begin(), bytes.end()};
 }
 
+// What needs a device that can use the host's memory in place.
+constexpr const char* kImportTests[] = {
+    "imported memory is copied from at each submit", "imported memory is used in place",
+    "kernels write to imported memory", "importing respects the offset",
+    "the owner of imported memory is told once"};
+
 // A row for each device of the machine.
 std::vector<BackendRow> opencl_rows() {
   std::vector<BackendRow> rows;
-  const hal::Backend* backend = hal::find_backend(devices::backends(), "opencl");
-  if (backend == nullptr) return rows;
+#if CAMSHAFT_WITH_OPENCL
+  const auto api = opencl::system_api();
+  if (!api) return rows;
+  const std::vector<opencl::FoundDevice> devices = opencl::find_devices(**api);
   static std::deque<std::string> names;
-  for (size_t i = 0; i < backend->probe().size(); ++i) {
+  for (size_t i = 0; i < devices.size(); ++i) {
     const char* name = names.emplace_back("opencl:" + std::to_string(i)).c_str();
     rows.push_back({.name = name,
                     .open = opener(name),
                     .program_format = "opencl-c",
                     .program = opencl_text,
                     .exceptions = {}});
+    if (devices[i].shares_host_memory) continue;
+    for (const char* test : kImportTests) {
+      rows.back().exceptions.push_back(
+          {test, Exception::kUnsupported, "the device's memory is not the host's"});
+    }
   }
+#endif
   return rows;
 }
 

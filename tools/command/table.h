@@ -2,6 +2,7 @@
 // Tables for people: columns aligned by spaces.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

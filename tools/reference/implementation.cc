@@ -77,7 +77,8 @@ Result<std::vector<ir::Literal>> Implementation::run_on_target(
   if (device_ == nullptr) {
     hal::OpenOptions open_options;
     open_options.threads = static_cast<uint32_t>(threads_);
-    CAMSHAFT_TRY_ASSIGN(device_, hal::open_device(devices::backends(), "cpu", open_options));
+    const std::string& device = plan.info().targets.front().device;
+    CAMSHAFT_TRY_ASSIGN(device_, hal::open_device(devices::backends(), device, open_options));
   }
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<session::Session> session,
                       session::Session::open(plan, *device_, {}));

@@ -121,7 +121,7 @@ std::vector<std::string> runnable_targets() {
 }
 
 render::CpuTarget target_of(const std::string& spec) {
-  auto target = render::make_cpu_target(spec);
+  auto target = render::make_target(spec);
   INFO(spec << ": " << last_log_lines(0));
   REQUIRE(target);
   return *target;

@@ -137,6 +137,43 @@ TEST_CASE("the C reads like the kernel") {
                                "    *(f32x8_at32*)&out[t * 8] = *(const f32x8_at32*)&acc[0];\n"));
 }
 
+TEST_CASE("the OpenCL C compiles without a warning") {
+  const auto clang = render::find_clang();
+  REQUIRE(clang);
+  const auto folder = render::TemporaryFolder::make();
+  REQUIRE(folder);
+  const auto text = render::render_opencl({busy_kernel(1), busy_kernel(8), gemm_tile(6, 2, 4)},
+                                          render_test::target_of("opencl"));
+  REQUIRE(text);
+  const auto compile = [&](const std::string& source) {
+    REQUIRE(folder->write("kernels.cl", std::as_bytes(std::span(source))).is_ok());
+    auto result = render::run_process(
+        {*clang, "-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header", "-Wall",
+         "-Werror", "-Wno-unused-parameter", "-fsyntax-only", "kernels.cl"},
+        folder->path());
+    REQUIRE(result);
+    return *result;
+  };
+  const render::ProcessResult result = compile(*text);
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  REQUIRE(compile(*text + "\nint unknown(float4 x) { return x; }\n").exit_code != 0);
+}
+
+TEST_CASE("the OpenCL C reads like the kernel") {
+  const auto text = render::render_opencl({gemm_tile(1, 1, 4)}, render_test::target_of("opencl"));
+  REQUIRE(text);
+  REQUIRE_THAT(*text, Catch::Contains("  __global const float* restrict b = (__global const "
+                                      "float*)(params_1 + params_at_1);\n"));
+  REQUIRE_THAT(*text, Catch::Contains("    const long t = get_global_id(0);\n"
+                                      "    *(float4*)&acc[0] = (float4)(0.0f);\n"
+                                      "    for (long p = 0; p < 256; ++p) {\n"
+                                      "      *(float4*)&acc[0] = fma((float4)(a[t * 256 + p]), "
+                                      "*(__global const float4*)&b[p * 4], "
+                                      "*(const float4*)&acc[0]);\n"
+                                      "    }\n"));
+}
+
 TEST_CASE("accumulators stay in registers") {
   for (const std::string& backend : render_test::backends()) {
     const std::string avx2 = assembly_of(gemm_tile(6, 2, 8), backend + ":znver3");

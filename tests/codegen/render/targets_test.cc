@@ -78,6 +78,37 @@ TEST_CASE("unknown targets are refused with those near to them") {
   REQUIRE_THAT(refusal(""), Catch::Contains("not a CPU"));
 }
 
+TEST_CASE("a target says its names in a plan, and what devices must have") {
+  const render::TargetNames cpu = render::target_names(target_of("llvm:znver3"));
+  CHECK(cpu.target == "llvm:znver3");
+  CHECK(cpu.device == "cpu");
+  CHECK(cpu.arch == "x86_64");
+  const auto features = render::needed_features({}, target_of("llvm:znver3"));
+  CHECK(std::count(features.begin(), features.end(), "avx2") == 1);
+
+  const render::CpuTarget opencl = target_of("opencl");
+  CHECK(render::target_names(opencl).target == "opencl");
+  CHECK(render::target_names(opencl).device == "opencl");
+  CHECK(render::target_names(opencl).arch == "opencl-c");
+  ir::Kernel single;
+  single.name = "single";
+  single.add_param("x", ir::DType::kFloat32, 1, true);
+  ir::Kernel twofold;
+  twofold.name = "twofold";
+  twofold.add_param("x", ir::DType::kFloat64, 1, true);
+  CHECK(render::needed_features({single}, opencl).empty());
+  CHECK(render::needed_features({single, twofold}, opencl) ==
+        std::vector<std::string>{"cl_khr_fp64"});
+  const auto program = render::compile_program({twofold}, opencl);
+  REQUIRE(program);
+  CHECK(program->format == "opencl-c");
+  const std::string text(reinterpret_cast<const char*>(program->bytes.data()),
+                         program->bytes.size());
+  CHECK_THAT(text, Catch::Contains("cl_khr_fp64 : enable"));
+  CHECK_FALSE(render::make_target("opencl:x").has_value());
+  CHECK_FALSE(render::make_target("cuda").has_value());
+}
+
 TEST_CASE("the toolchain has a name and a version") {
   for (const std::string& backend : render_test::backends()) {
     const auto version = render::toolchain_version(target_of(backend));

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// OpenCL C 1.2. f16 and bf16 are ushort that holds the bits, so nothing needs cl_khr_fp16; lanes
+// are the built-in vectors. Parameters are in global memory, local arrays private to their work
+// item.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "codegen/render/c_dialect.h"
+#include "codegen/render/c_names.h"
+
+namespace camshaft::render {
+
+namespace {
+
+using ir::DType;
+using ir::KOp;
+using ir::ValueType;
+
+// Beside C's: keywords, scalar types, and the functions that kernels call.
+constexpr const char* kReserved[] = {
+    "kernel", "global", "local",    "constant", "private", "read_only", "write_only", "half",
+    "uchar",  "ushort", "uint",     "ulong",    "size_t",  "event_t",   "sampler_t",  "quad",
+    "fabs",   "rint",   "prefetch", "INFINITY", "NAN",     "nan",       "complex",    "imaginary",
+};
+constexpr const char* kReservedPrefixes[] = {"vload",  "vstore", "convert_", "as_",  "get_",
+                                             "image",  "char",   "uchar",    "int",  "float",
+                                             "double", "long",   "short",    "half", "params_"};
+
+class OpenClC final : public CDialect {
+ public:
+  const char* scalar_type(DType dtype) const override {
+    constexpr const char* kNames[base::kDTypeCount] = {
+        "float", "double", "ushort", "ushort", "char",  "short", "int",
+        "long",  "uchar",  "ushort", "uint",   "ulong", "bool"};
+    return kNames[static_cast<int>(dtype)];
+  }
+  std::string vector_type(DType dtype, int32_t lanes) const override {
+    return scalar_type(dtype) + std::to_string(lanes);
+  }
+  std::string vector_declaration(DType /*dtype*/, int32_t /*lanes*/) const override { return ""; }
+  bool is_reserved(std::string_view name) const override {
+    return is_reserved_in_c(name) ||
+           std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved) ||
+           std::any_of(std::begin(kReservedPrefixes), std::end(kReservedPrefixes),
+                       [&](const char* prefix) { return name.starts_with(prefix); });
+  }
+
+  std::string float_literal(double value, DType dtype) const override {
+    const bool is_single = dtype == DType::kFloat32;
+    if (std::isnan(value)) return is_single ? "nan(0u)" : "nan(0ul)";
+    if (is_single) value = static_cast<double>(static_cast<float>(value));
+    const std::string sign = std::signbit(value) ? "-" : "";
+    if (std::isinf(value)) return sign + (is_single ? "INFINITY" : "(double)INFINITY");
+    return sign + float_digits(std::fabs(value), is_single) + (is_single ? "f" : "");
+  }
+  std::string lanes(const std::string& type,
+                    const std::vector<std::string>& elements) const override {
+    std::string text = "(" + type + ")(";
+    for (const std::string& element : elements) {
+      text += (&element == &elements.front() ? "" : ", ") + element;
+    }
+    return text + ")";
+  }
+  // A plain constant would be wider than lanes of small integers.
+  std::string lanes_constant(const std::string& type, const std::string& value) const override {
+    return "(" + type + ")(" + value + ")";
+  }
+  std::string lane(const std::string& vector, int lane) const override {
+    return vector + ".s" + "0123456789abcdef"[lane];
+  }
+  std::string shuffle(const std::string& type, const std::string& first, const std::string& second,
+                      int count, const std::vector<int>& mask) const override {
+    std::vector<std::string> elements;
+    for (const int source : mask) {
+      elements.push_back(source < count ? lane(first, source) : lane(second, source - count));
+    }
+    return lanes(type, elements);
+  }
+
+  CFunction function(KOp op) const override {
+    switch (op) {
+      case KOp::kFma:
+        return {"fma", ""};
+      case KOp::kAbs:
+        return {"fabs", ""};
+      case KOp::kSqrt:
+        return {"sqrt", ""};
+      case KOp::kFloor:
+        return {"floor", ""};
+      case KOp::kCeil:
+        return {"ceil", ""};
+      default:
+        return {"rint", ""};
+    }
+  }
+  CFunction conversion(ValueType from, ValueType to) const override {
+    if (from.dtype == DType::kFloat16) return half_to_float(to.lanes);
+    if (to.dtype == DType::kFloat16) return float_to_half(to.lanes);
+    if (to.lanes == 1) return {"(" + std::string(scalar_type(to.dtype)) + ")", ""};
+    return {"convert_" + vector_type(to.dtype, to.lanes), ""};
+  }
+  CFunction bitcast(ValueType /*from*/, ValueType to) const override {
+    return {"as_" + type_name(to), ""};
+  }
+
+  std::string load(ValueType type, int64_t alignment, bool is_param,
+                   const std::string& pointer) const override {
+    if (!is_whole(type, alignment)) {
+      return "vload" + std::to_string(type.lanes) + "(0, " + pointer + ")";
+    }
+    return "*(" + std::string(is_param ? "__global " : "") + "const " + type_name(type) + "*)" +
+           pointer;
+  }
+  std::string store(ValueType type, int64_t alignment, bool is_param, const std::string& pointer,
+                    const std::string& value) const override {
+    if (!is_whole(type, alignment)) {
+      return "vstore" + std::to_string(type.lanes) + "(" + value + ", 0, " + pointer + ")";
+    }
+    return "*(" + std::string(is_param ? "__global " : "") + type_name(type) + "*)" + pointer +
+           " = " + value;
+  }
+  std::string access_declaration(ValueType /*type*/, int64_t /*alignment*/) const override {
+    return "";
+  }
+
+ private:
+  std::string type_name(ValueType type) const {
+    return type.lanes == 1 ? scalar_type(type.dtype) : vector_type(type.dtype, type.lanes);
+  }
+  static bool is_whole(ValueType type, int64_t alignment) {
+    return alignment >= type.lanes * static_cast<int64_t>(base::dtype_size_bytes(type.dtype));
+  }
+
+  // By way of memory: the only conversions that a device without cl_khr_fp16 has.
+  CFunction half_to_float(int32_t lanes) const {
+    const std::string count = lanes == 1 ? "" : std::to_string(lanes);
+    const std::string name = "half" + count + "_to_float";
+    return {name, "float" + count + " " + name + "(ushort" + count + " x) { return vload_half" +
+                      count + "(0, (const half*)&x); }\n"};
+  }
+  CFunction float_to_half(int32_t lanes) const {
+    const std::string count = lanes == 1 ? "" : std::to_string(lanes);
+    const std::string name = "half" + count + "_of_float";
+    return {name, "ushort" + count + " " + name + "(float" + count + " x) { ushort" + count +
+                      " bits; vstore_half" + count + "_rte(x, 0, (half*)&bits); return bits; }\n"};
+  }
+};
+
+}  // namespace
+
+const CDialect& opencl_c() {
+  static const OpenClC dialect;
+  return dialect;
+}
+
+}  // namespace camshaft::render
