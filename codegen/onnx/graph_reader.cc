@@ -188,9 +188,11 @@ void GraphReader::check_bounds() {
   if (!reading_.problems->empty()) return;
   for (const auto& [name, most] : reading_.options.bounds) {
     if (reading_.used_bounds.contains(name)) continue;
-    tell(base::Code::kInvalidArgument, name,
-         "has a bound, but no number, node or value of that name decides how large a result is or "
-         "how often a loop runs, or what does is known");
+    tell(
+        base::Code::kInvalidArgument, name,
+        "has a bound, but no number, node or node's output of that name decides how large a result "
+        "is or how often a loop runs (a NonZero, a NonMaxSuppression or a Loop, say), or what it "
+        "decides is known already; names of dimensions are not meant");
   }
 }
 

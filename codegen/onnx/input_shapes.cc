@@ -163,10 +163,17 @@ std::optional<ir::TensorType> DeclaredShapes::input_type(const ValueInfoProto& i
                      name.c_str()));
   } else if (!type) {
     const std::string shape = declared_text(input);
+    std::set<std::string> unknown;
+    for (const Dimension& dimension : input.type().tensor_type().shape().dim()) {
+      if (dimension.dim_param().empty() || extent(dimension)) continue;
+      unknown.insert("--shape " + printable(dimension.dim_param()) + "=N");
+    }
+    std::string by_name;
+    for (const std::string& option : unknown) by_name += (by_name.empty() ? ", or " : " ") + option;
     tell(base::Code::kInvalidArgument,
          format_text("its shape %s has free dimensions: give --shape %s=%s with numbers in their "
-                     "place",
-                     shape.c_str(), name.c_str(), shape.c_str()));
+                     "place%s",
+                     shape.c_str(), name.c_str(), shape.c_str(), by_name.c_str()));
   } else if (!ir::infer_type(ir::Op::kEqual, {*type, *type}, {})) {
     tell(base::Code::kInvalidArgument,
          format_text("%s is negative or too large", to_string(*type).c_str()));

@@ -32,7 +32,7 @@ def add_options(variables, types):
     variables.Add("peers_args", "arguments of tools/bench_peers", "")
     variables.Add("fuzz_runs", "inputs that each fuzzer tries", "100000")
     variables.Add("fuzz_graphs", "random graphs that are compared", "20000")
-    variables.Add("tests", "only the tests whose name holds this text", "")
+    variables.Add("tests", "only the tests whose path holds this text, as tests/e2e/zoo does", "")
 
 
 def sanitizers(env):

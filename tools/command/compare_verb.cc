@@ -109,7 +109,9 @@ void declare_options(CLI::App& app, Options& options) {
   options.inputs.fill_missing = true;
   options.reference.engine = "onnxruntime";
   add_plan_options(app, options.plan, true);
-  app.add_option("--ref,-r", options.reference.path, "The reference: an ONNX model or another plan")
+  app.add_option(
+         "--ref,-r", options.reference.path,
+         "The reference: an ONNX model, or a plan, of which the first target that fits runs")
       ->type_name("FILE")
       ->required();
   app.add_option("--engine", options.reference.engine,

@@ -197,8 +197,9 @@ Status compile(const Options& options, Console& console, CompileTrail& trail, Js
 Status tune(const Options& options, Console& console, CompileTrail& trail, Json& body) {
   if (options.tuning.db.empty() || options.tuning.seconds <= 0) {
     return base::fail(Code::kInvalidArgument, "tune.options",
-                      "give --tuning-db FILE, in which to keep what is found, and --tune SECONDS "
-                      "above 0");
+                      options.tuning.db.empty()
+                          ? "give --tuning-db FILE, in which to keep what is found"
+                          : "--tune SECONDS must be above 0");
   }
   CAMSHAFT_TRY_ASSIGN(const emit::CompileOptions compile, compile_options(options, console, trail));
   CAMSHAFT_TRY_ASSIGN(Tuner tuner, Tuner::open(options.tuning));
@@ -246,8 +247,9 @@ void declare_model_options(CLI::App& app, Options& options) {
       ->allow_extra_args(false);
   app.add_option("--bound,-b", options.bounds,
                  "NAME=300: the most that a number can be which depends on data and decides how "
-                 "large a result is, or how often a loop runs; NAME is the number's, its node's or "
-                 "an output's of that. A run that needs more fails")
+                 "large a result is, or how often a loop runs; NAME is the number's, or that of "
+                 "the node that needs it (a NonZero, a Loop, ...) or of an output of that node. A "
+                 "run that needs more fails")
       ->type_name("N")
       ->allow_extra_args(false);
   app.add_option("--threads,-j", options.threads, "Most threads that share a kernel at run time")
@@ -291,7 +293,8 @@ void declare_options(CLI::App& app, Options& options) {
       "  camshaft compile resnet18.onnx -o resnet18.plan --shape input=1x3x224x224\n"
       "  camshaft compile net.onnx -o net.plan --target llvm:znver3,llvm:cortex-a76 "
       "--threads 2\n"
-      "  camshaft compile vad.onnx -o vad.plan --freeze sr=16000 --shape input=1x512\n"
+      "  camshaft compile vad.onnx -o vad.plan --freeze sr=16000 --shape input=1x512 "
+      "--shape state=2x1x128\n"
       "  camshaft compile detector.onnx -o detector.plan --bound boxes=300");
 }
 
@@ -308,9 +311,11 @@ Action declare_tune(CLI::App& app) {
   options->tuning.seconds = 10;
   declare_model_options(app, *options);
   app.footer(
-      "Measures here, and keeps what is found in the database for compile --tuning-db.\n\n"
+      "Measures here, and keeps what is found in the database for compile --tuning-db. What is\n"
+      "in the file already isn't measured again: remove the file to begin anew.\n\n"
       "Example:\n"
-      "  camshaft tune net.onnx --tuning-db net.tuning --target llvm,cpu --tune 30");
+      "  camshaft tune net.onnx --tuning-db net.tuning --target llvm,cpu --tune 30\n"
+      "  camshaft compile net.onnx --tuning-db net.tuning --target llvm,cpu -o net.plan");
   return [options](Console& console) { return run(*options, tune, console); };
 }
 

@@ -13,7 +13,7 @@ Action refuse(CLI::App& app) {
   return [](Console& console) {
     return console.fail(
         base::Code::kInvalidArgument,
-        {"this is the device build, which has no compiler; compile on a desktop and "
+        {"this is the device build, which has no compiler; compile and tune on a desktop and "
          "copy the plan here"});
   };
 }

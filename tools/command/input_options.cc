@@ -44,8 +44,9 @@ std::string input_text(const plan::TensorInfo& input) {
 void add_input_options(CLI::App& app, InputOptions& options, bool ask_for_random) {
   app.add_option("--input,-i", options.files,
                  "NAME=FILE: an input from .npy, .npz, .png, .bin, or a raw frame as "
-                 "FILE.nv12:WIDTHxHEIGHT[:STRIDE[:LUMA_ROWS]] (.yuv: planar); or FILE.npz with an "
-                 "array an input. Pixels keep their values 0 to 255")
+                 "FILE.nv12:WIDTHxHEIGHT[:STRIDE[:LUMA_ROWS]] (.yuv: planar); without NAME= where "
+                 "there is one input; or FILE.npz with an array an input. Pixels keep their values "
+                 "0 to 255")
       ->type_name("INPUT")
       ->allow_extra_args(false);
   options.has_random_flag = ask_for_random;

@@ -23,13 +23,17 @@ constexpr double kComparingShare = 0.25;
 }  // namespace
 
 void add_tuning_options(CLI::App& app, TuningOptions& options) {
-  app.add_option("--tune", options.seconds,
-                 "Measure for so many seconds a target, on this machine, which kernels are "
-                 "fastest, where the tuning database doesn't say")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e6));
+  CLI::Option* const seconds =
+      app.add_option("--tune", options.seconds,
+                     "Measure for so many seconds a target, on this machine, which kernels are "
+                     "fastest, where the tuning database doesn't say; compiling what is measured "
+                     "takes time beside")
+          ->type_name("SECONDS")
+          ->check(CLI::Range(0.0, 1e6));
+  if (options.seconds > 0) seconds->capture_default_str();
   app.add_option("--tuning-db", options.db,
-                 "The file in which choices are looked up, and kept with --tune")
+                 "The file in which choices are looked up, by target and --threads, and in which "
+                 "--tune keeps them")
       ->type_name("FILE");
   app.add_flag("--frozen", options.frozen,
                "Fail where the tuning database has no entry, instead of taking the usual choice");
@@ -89,11 +93,12 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
       if (is_faster) db_.put(run.target(), options.threads, decision.key, decision.entry);
     }
     console.note(format_text(
-        "%s: %zu candidates of %zu regions measured, %zu of them refused by the oracle; %zu "
-        "regions changed: %s a run, before %s%s",
-        run.target().c_str(), variants, decisions.size(), run.refused(), changed,
-        duration_text(gain.after_s).c_str(), duration_text(gain.before_s).c_str(),
-        is_faster ? "" : ", so nothing is changed"));
+        "%s: up to %zu candidates for each of %zu regions measured, %zu refused by the oracle; %s "
+        "%zu other choices a run takes %s, %s %s",
+        run.target().c_str(), variants, decisions.size(), run.refused(),
+        is_faster ? "with" : "nothing is changed: with", changed,
+        duration_text(gain.after_s).c_str(), is_faster ? "before" : "without them",
+        duration_text(gain.before_s).c_str()));
     body["tuning"].push_back({{"target", run.target()},
                               {"candidates", variants},
                               {"refused", run.refused()},
