@@ -234,10 +234,11 @@ void set_unique_outputs(NodeReader& node, Value x, int axis, Groups groups) {
   Value first = compact(node, groups.is_first, groups.order, count);
   if (node.int_attr("sorted", 1) == 0) {
     // By first occurrence: the kinds get the numbers that sorting their first rows gives.
+    const int64_t kinds = first.dim(0);
     const Value by_place =
-        without_counts(top_k(filled(first, {0}, static_cast<double>(count)), {0, count, false}));
+        without_counts(top_k(filled(first, {0}, static_cast<double>(count)), {0, kinds, false}));
     const Value renumbered =
-        scatter(zeros, by_place, builder.iota(count), ir::ScatterKind::kReplace);
+        scatter(zeros, by_place, builder.iota(kinds), ir::ScatterKind::kReplace);
     kind = gather(renumbered, kind, 0);
     const Value length = extent_of(first, 0);
     first = with_count(gather(without_counts(first), by_place, 0), 0, length);

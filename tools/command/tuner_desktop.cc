@@ -90,15 +90,21 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
     size_t changed = 0;
     for (const TuningRun::Decision& decision : decisions) {
       if (decision.entry.microseconds < decision.entry.untuned_microseconds) ++changed;
-      if (is_faster) db_.put(run.target(), options.threads, decision.key, decision.entry);
+      // Also the usual choices are decided now.
+      db_.put(run.target(), options.threads, decision.key,
+              is_faster ? decision.entry : decision.usual);
     }
+    const std::string times =
+        gain.before_s == 0
+            ? std::string("the oracle refuses them together")
+            : format_text("a run takes %s, %s %s", duration_text(gain.after_s).c_str(),
+                          is_faster ? "before" : "without them",
+                          duration_text(gain.before_s).c_str());
     console.note(format_text(
         "%s: up to %zu candidates for each of %zu regions measured, %zu refused by the oracle; %s "
-        "%zu other choices a run takes %s, %s %s",
+        "%zu other choices %s",
         run.target().c_str(), variants, decisions.size(), run.refused(),
-        is_faster ? "with" : "nothing is changed: with", changed,
-        duration_text(gain.after_s).c_str(), is_faster ? "before" : "without them",
-        duration_text(gain.before_s).c_str()));
+        is_faster ? "with" : "nothing is changed: with", changed, times.c_str()));
     body["tuning"].push_back({{"target", run.target()},
                               {"candidates", variants},
                               {"refused", run.refused()},

@@ -164,10 +164,12 @@ std::vector<TuningRun::Decision> TuningRun::decisions() const {
     }
     size_t best = static_cast<size_t>(std::min_element(times.begin(), times.end()) - times.begin());
     if (times[best] > kWorthIt * times[0]) best = 0;
-    const tune::Choice& choice = launch.candidates[best];
-    result.push_back({key,
-                      {choice.strategy, lower::to_string(choice.knobs), launch.what,
-                       times[best] * 1e6, times[0] * 1e6}});
+    const auto entry_of = [&](size_t number) {
+      const tune::Choice& choice = launch.candidates[number];
+      return tune::TuningEntry{choice.strategy, lower::to_string(choice.knobs), launch.what,
+                               times[number] * 1e6, times[0] * 1e6};
+    };
+    result.push_back({key, entry_of(best), entry_of(0)});
   }
   return result;
 }
@@ -187,7 +189,10 @@ Result<TuningRun::Gain> TuningRun::compare(const std::vector<Decision>& decision
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> tuned, compile(after, false));
   CAMSHAFT_TRY(untuned->set_inputs(inputs_));
   CAMSHAFT_TRY_ASSIGN(const double error, error_of(*tuned));
-  if (error > error_allowed_) return Gain{1, INFINITY};
+  if (error > error_allowed_) {
+    ++refused_;
+    return Gain{};
+  }
   Samples samples[2];
   const int64_t start_ns = base::mono_time_ns();
   for (int round = -1; round < kLeastRounds || seconds_since(start_ns) < seconds; ++round) {

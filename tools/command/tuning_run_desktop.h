@@ -43,6 +43,7 @@ class TuningRun {
   struct Decision {
     std::string key;
     tune::TuningEntry entry;
+    tune::TuningEntry usual;  // what is done without tuning
   };
   // The fastest candidate of each open region.
   std::vector<Decision> decisions() const;
@@ -51,7 +52,8 @@ class TuningRun {
   size_t variants() const { return variants_.size(); }
   size_t refused() const { return refused_; }  // variants that are outside the tolerance
 
-  // Medians of runs in turn: without and with these decisions. The latter plan is checked, too.
+  // Medians of runs in turn: without and with these decisions. The latter plan is checked, too:
+  // both are 0 where the oracle refuses it.
   struct Gain {
     double before_s = 0;
     double after_s = 0;
