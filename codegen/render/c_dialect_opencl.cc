@@ -100,8 +100,10 @@ class OpenClC final : public CDialect {
     if (to.lanes == 1) return {"(" + std::string(scalar_type(to.dtype)) + ")", ""};
     return {"convert_" + vector_type(to.dtype, to.lanes), ""};
   }
+  // Sums of small integers are wider than these, which as_ would not take.
   CFunction bitcast(ValueType /*from*/, ValueType to) const override {
-    return {"as_" + type_name(to), ""};
+    const bool is_small = to.lanes == 1 && base::dtype_size_bytes(to.dtype) < 4;
+    return {is_small ? "(" + type_name(to) + ")" : "as_" + type_name(to), ""};
   }
 
   std::string load(ValueType type, int64_t alignment, bool is_param,

@@ -109,9 +109,9 @@ class Recorder {
         index += 2;
       }
       if (error != CL_SUCCESS) {
-        return base::fail_errno(Code::kCorrupt, "opencl.argument", error,
-                                "argument %u of kernel '%s' is not what the plan passes: %s", index,
-                                name, error_name(error));
+        return base::fail(Code::kCorrupt, "opencl.argument",
+                          "argument %u of kernel '%s' is not what the plan passes: %s", index, name,
+                          error_name(error));
       }
     }
     return base::ok();

@@ -24,9 +24,8 @@ base::Result<Connection> connect(const Api& api, const FoundDevice& found) {
         api.clReleaseCommandQueue);
   }
   if (error == CL_SUCCESS) return connection;
-  return base::fail_errno(base::Code::kWrongTarget, "opencl.open", error,
-                          "the OpenCL device %s can't be opened: %s", found.info.name,
-                          error_name(error));
+  return base::fail(base::Code::kWrongTarget, "opencl.open",
+                    "the OpenCL device %s can't be opened: %s", found.info.name, error_name(error));
 }
 
 base::Result<Connection> adopt(const Api& api, const CallerQueue& caller) {

@@ -57,9 +57,9 @@ Result<Memory> import_host_pointer(const Api& api, cl_context context, const Fou
           memory.size_bytes, host, &error),
       api.clReleaseMemObject);
   if (error != CL_SUCCESS) {
-    return base::fail_errno(Code::kUnsupported, "opencl.import", error,
-                            "%s can't use %llu bytes of host memory in place: %s", device.info.name,
-                            wide(memory.size_bytes), error_name(error));
+    return base::fail(Code::kUnsupported, "opencl.import",
+                      "%s can't use %llu bytes of host memory in place: %s", device.info.name,
+                      wide(memory.size_bytes), error_name(error));
   }
   imported.size_bytes = memory.size_bytes;
   if (memory.sync != hal::CacheSync::kOwner) imported.host = host;
@@ -110,8 +110,8 @@ Result<Memory> import_buffer(const Api& api, cl_context context, const hal::Fore
   auto* object = reinterpret_cast<cl_mem>(memory.handle);
   const cl_int error = api.clRetainMemObject(object);
   if (error != CL_SUCCESS) {
-    return base::fail_errno(Code::kInvalidArgument, "opencl.import", error,
-                            "the buffer can't be retained: %s", error_name(error));
+    return base::fail(Code::kInvalidArgument, "opencl.import", "the buffer can't be retained: %s",
+                      error_name(error));
   }
   Memory imported;
   imported.object = Object<cl_mem>(object, api.clReleaseMemObject);

@@ -83,9 +83,9 @@ OpenClDevice::~OpenClDevice() {
 
 // Sticky: what it returns is what every later call returns.
 Status OpenClDevice::fault(const char* call, cl_int error) noexcept {
-  fault_ = base::fail_errno(Code::kDeviceFault, "opencl.fault", error,
-                            "%s failed in %s: %s (%d); reset the device, or open it again",
-                            found_.info.name, call, error_name(error), error);
+  fault_ = base::fail(Code::kDeviceFault, "opencl.fault",
+                      "%s failed in %s: %s (%d); reset the device, or open it again",
+                      found_.info.name, call, error_name(error), error);
   return fault_;
 }
 
@@ -134,11 +134,11 @@ Result<Memory> OpenClDevice::make_memory(uint64_t size_bytes, hal::MemoryKind ki
   }
   if (error == CL_SUCCESS) error = api_.clFinish(queue());
   if (error == CL_SUCCESS) return memory;
-  return base::fail_errno(Code::kOutOfMemory, "opencl.allocate", error,
-                          "%s has no buffer of %llu bytes (%s); the largest that it makes has %llu",
-                          found_.info.name, static_cast<unsigned long long>(size_bytes),
-                          error_name(error),
-                          static_cast<unsigned long long>(found_.largest_buffer_bytes));
+  return base::fail(Code::kOutOfMemory, "opencl.allocate",
+                    "%s has no buffer of %llu bytes (%s); the largest that it makes has %llu",
+                    found_.info.name, static_cast<unsigned long long>(size_bytes),
+                    error_name(error),
+                    static_cast<unsigned long long>(found_.largest_buffer_bytes));
 }
 
 Result<hal::Buffer> OpenClDevice::keep(Memory memory) {
@@ -161,9 +161,9 @@ Result<hal::Buffer> OpenClDevice::import_memory(const hal::ForeignMemory& memory
   if (imported.host != nullptr) {
     const cl_int error = map(imported, CL_TRUE);
     if (error != CL_SUCCESS) {
-      return base::fail_errno(Code::kUnsupported, "opencl.import", error,
-                              "%s can't share this memory with the host: %s", found_.info.name,
-                              error_name(error));
+      return base::fail(Code::kUnsupported, "opencl.import",
+                        "%s can't share this memory with the host: %s", found_.info.name,
+                        error_name(error));
     }
   }
   imported.lease = hal::ForeignLease(memory);
@@ -198,8 +198,8 @@ Status OpenClDevice::time_queue() {
                                   CL_QUEUE_PROFILING_ENABLE, &error),
         api_.clReleaseCommandQueue);
     if (error != CL_SUCCESS) {
-      return base::fail_errno(Code::kUnsupported, "opencl.timestamp", error,
-                              "%s takes no times: %s", found_.info.name, error_name(error));
+      return base::fail(Code::kUnsupported, "opencl.timestamp", "%s takes no times: %s",
+                        found_.info.name, error_name(error));
     }
     connection_.queue = std::move(timed);
   }

@@ -54,12 +54,12 @@ base::Result<BuiltProgram> build_program(const Api& api, cl_context context,
                                build_options(device).c_str(), nullptr, nullptr);
   }
   if (error != CL_SUCCESS) {
-    return base::fail_errno(Code::kWrongTarget, "opencl.build", error,
-                            "the driver of %s can't build the plan's kernels (%s): %.300s",
-                            device.info.name, error_name(error),
-                            built.program
-                                ? first_complaint(api, built.program.get(), device.device).c_str()
-                                : "it takes no program at all");
+    return base::fail(Code::kWrongTarget, "opencl.build",
+                      "the driver of %s can't build the plan's kernels (%s): %.300s",
+                      device.info.name, error_name(error),
+                      built.program
+                          ? first_complaint(api, built.program.get(), device.device).c_str()
+                          : "it takes no program at all");
   }
   for (const std::string_view name : image.kernels) built.kernels.emplace_back(name);
   for (uint32_t i = 0; i < built.kernels.size(); ++i) CAMSHAFT_TRY(make_kernel(api, built, i));
@@ -78,8 +78,8 @@ base::Result<Object<cl_kernel>> make_kernel(const Api& api, const BuiltProgram& 
                       "the plan's OpenCL program has no kernel '%s', which the plan launches",
                       name);
   }
-  return base::fail_errno(Code::kWrongTarget, "opencl.kernel", error,
-                          "the driver can't make the kernel '%s': %s", name, error_name(error));
+  return base::fail(Code::kWrongTarget, "opencl.kernel",
+                    "the driver can't make the kernel '%s': %s", name, error_name(error));
 }
 
 }  // namespace camshaft::opencl
