@@ -126,6 +126,12 @@ class Tune(models.CommandTest):
             with open(self.db) as file:
                 self.assertEqual(file.read(), text)  # nothing is lost
 
+    def test_the_database_beside_roadnet_is_one(self):
+        folder = os.path.join(e2e.ROOT, "models", "roadnet")
+        self.document("compile", os.path.join(folder, "roadnet.onnx"), "-o", self.path("r.plan"),
+                      "--target", "llvm:znver3", "--tuning-db",
+                      os.path.join(folder, "roadnet.tuning"))
+
     def test_options_that_do_not_go_together(self):
         compile_it = ["compile", self.path("m.onnx"), "-o", self.path("a.plan")]
         self.camshaft(*compile_it, "--frozen", code=USAGE)
