@@ -22,16 +22,16 @@ def make_parsed(path, text, opset=17):
               path)
 
 
-def make_detector(path):
-    """Boxes whose score is above one half: y [n,4], where they are [n], and their number of rows."""
+def make_detector(path, least="0.5"):
+    """Boxes whose score is above `least`: y [n,4], where they are [n], and their number of rows."""
     make_parsed(path, """detector (float[8,4] boxes, float[8] scores) => (float[n,4] y, int64[n] at) {
-        half = Constant<value_float=0.5>()
-        m = Greater(scores, half)
+        least = Constant<value_float=%s>()
+        m = Greater(scores, least)
         y = Compress<axis=0>(boxes, m)
         places = NonZero(m)
         axes = Constant<value_ints=[0]>()
         at = Squeeze(places, axes)
-    }""")
+    }""" % least)
 
 
 def make_scaled(path, with_default=False):
@@ -107,15 +107,7 @@ class Extents(models.CommandTest):
 
     def test_another_number_of_rows_is_outside(self):
         self.compile_detector()
-        make_parsed(self.path("other.onnx"), """d (float[8,4] boxes, float[8] scores)
-                                                => (float[n,4] y, int64[n] at) {
-            half = Constant<value_float=0.9>()
-            m = Greater(scores, half)
-            y = Compress<axis=0>(boxes, m)
-            places = NonZero(m)
-            axes = Constant<value_ints=[0]>()
-            at = Squeeze(places, axes)
-        }""")
+        make_detector(self.path("other.onnx"), least="0.9")
         self.write_inputs([1, 1, 0.7, 0, 0, 0, 0, 0])
         document = self.document("compare", self.path("m.plan"), "--ref", self.path("other.onnx"),
                                  "--input", self.path("in.npz"), code=OUTSIDE)

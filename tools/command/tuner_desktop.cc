@@ -62,14 +62,8 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
   for (const std::string& target : options.targets) {
     emit::CompileOptions single = options;
     single.targets = {target};
-    std::string full_name;
-    const auto known = [&](const lower::Task& task) { return choose(full_name, task); };
     TuningRun run(
-        model, single,
-        [&](const lower::Task& task) {
-          full_name = run.target();
-          return known(task);
-        },
+        model, single, [&](const lower::Task& task) { return choose(run.target(), task); },
         console);
     const Result<bool> measured = run.measure(options_.seconds);
     if (!measured && measured.error().code() == Code::kWrongTarget) {
