@@ -38,13 +38,15 @@ class Unfit(Exception):
 @dataclass
 class Value:
     """A tensor of the graph. `exact`: every implementation has the same bits, so that comparing or
-    rounding it is no matter of luck. `magnitude`: about the largest absolute value."""
+    rounding it is no matter of luck. `magnitude`: about the largest absolute value. `is_last`: no
+    operator reads it."""
 
     name: str
     dtype: np.dtype
     shape: tuple
     exact: bool = True
     magnitude: float = 3.0
+    is_last: bool = False
 
     @property
     def rank(self):
@@ -161,7 +163,7 @@ class Maker:
     def pick(self, accept):
         """A value for which `accept` holds, more often a late one; a new input if there is none and
         the graph is still empty."""
-        fit = [v for v in self.graph.values if accept(v)]
+        fit = [v for v in self.graph.values if not v.is_last and accept(v)]
         if not fit:
             raise Unfit
         return fit[-1] if self.chance(0.6) else self.choose(fit)

@@ -203,7 +203,8 @@ def reduce(m):
     else:
         op = m.choose(("Sum", "Max", "Min", "Prod", "L1", "SumSquare"))
         if op in ("Prod", "L1", "SumSquare"):  # onnxruntime computes these in double
-            x = m.node("Clip", [x, *(m.constant(np.asarray(b, x.dtype)) for b in (0, 3))])
+            largest = 1 if op == "Prod" and count > 33 else 3  # below 2^53
+            x = m.node("Clip", [x, *(m.constant(np.asarray(b, x.dtype)) for b in (0, largest))])
     growth = {"Mean": x.magnitude, "Max": x.magnitude, "Min": x.magnitude,
               "SumSquare": count * x.magnitude**2}.get(op, count * x.magnitude)
     exact = x.exact and (op in ("Max", "Min") or not x.is_float)
