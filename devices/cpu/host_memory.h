@@ -11,7 +11,7 @@
 namespace camshaft::cpu {
 
 struct MemoryPolicy {
-  bool huge_pages = false;  // ask for transparent huge pages from 2 MiB on; a hint
+  bool huge_pages = false;  // ask for transparent huge pages from 1 MiB on; a hint
   bool prefault =
       true;  // back every page now: no page fault later, and no memory that is not there
 };

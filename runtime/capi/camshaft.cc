@@ -247,7 +247,7 @@ camshaft_status camshaft_device_open(const char* name, const camshaft_device_opt
   hal::OpenOptions open_options;
   open_options.threads = options->threads;
   if (options->cpus != nullptr) open_options.cpus = {options->cpus, options->cpu_count};
-  open_options.huge_pages = options->huge_pages != 0;
+  open_options.huge_pages = options->no_huge_pages == 0;
   return call.finish(hal::open_device(camshaft::devices::backends(), name, open_options),
                      [&](std::unique_ptr<hal::Device>&& device) {
                        *out = new camshaft_device{std::move(device)};

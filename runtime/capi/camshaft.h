@@ -97,7 +97,7 @@ typedef struct camshaft_device_options {
   uint32_t threads;   /* CPU: threads that share the work, the caller's among them; 0: all usable */
   uint32_t cpu_count; /* CPU: 0, or the length of `cpus` */
   const uint32_t* cpus; /* a CPU for each thread; the first is for the caller, who pins itself */
-  uint32_t huge_pages;  /* CPU: 1 asks for huge pages */
+  uint32_t no_huge_pages; /* CPU: 1 leaves large buffers on ordinary pages */
 } camshaft_device_options;
 
 typedef struct camshaft_session_options {

@@ -58,7 +58,7 @@ TEST_CASE("prefaulted memory is there at once", "[cpu]") {
 TEST_CASE("huge pages are asked for where they fit", "[cpu]") {
   RecordedMemoryCalls calls;
   const cpu::MemoryPolicy policy = {.huge_pages = true, .prefault = true};
-  const HostMemory small = std::move(*HostMemory::allocate(kHugePageBytes - 1, policy, calls));
+  const HostMemory small = std::move(*HostMemory::allocate(kHugePageBytes / 2 - 1, policy, calls));
   CHECK(calls.advices.empty());
   const uint64_t size_bytes = kHugePageBytes + 1;
   const HostMemory large = std::move(*HostMemory::allocate(size_bytes, policy, calls));

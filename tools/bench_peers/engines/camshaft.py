@@ -24,7 +24,7 @@ class _TensorInfo(ctypes.Structure):
 class _DeviceOptions(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("threads", ctypes.c_uint32),
                 ("cpu_count", ctypes.c_uint32), ("cpus", ctypes.POINTER(ctypes.c_uint32)),
-                ("huge_pages", ctypes.c_uint32)]
+                ("no_huge_pages", ctypes.c_uint32)]
 
 
 def _check(status):
