@@ -4,6 +4,8 @@
 Desktop, device and fuzz builds are three flavours that differ in flags and in the files they take.
 """
 
+import os
+
 from SCons.Script import Action
 
 import layers
@@ -114,7 +116,7 @@ class Flavour:
 
 
 class Generated:
-    """Sources made by other compilers: Cap'n Proto schemas and the ONNX protobuf classes."""
+    """Sources made of other files: Cap'n Proto schemas, the ONNX protobuf classes, the services."""
 
     def __init__(self, env, tree, folder, onnx_proto):
         self.folder = folder
@@ -131,6 +133,13 @@ class Generated:
                         Action("protoc -I${SOURCE.dir} --cpp_out=${TARGET.dir} $SOURCE",
                                env.get("GENCOMSTR")))
             self._add(layers.layer_of(ONNX_HEADER), stem + ".cc")
+        services = "msgq/schema/services.toml"
+        if os.path.exists(os.path.join(tree.root, services)):
+            made = "%s/%s.cc" % (folder, services)
+            env.Command("#" + made, ["#" + services, "#tools/buildsys/services.py"],
+                        Action("python3 ${SOURCES[1]} ${SOURCES[0]} $TARGET",
+                               env.get("GENCOMSTR")))
+            self._add(layers.layer_of(services), made)
 
     def _add(self, layer, source):
         self._sources.setdefault(layer.folder, []).append(source)

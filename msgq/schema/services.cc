@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#include "msgq/schema/services.h"
+
+namespace camshaft::msgq {
+
+const Service* find_service(std::string_view name) {
+  for (const Service& service : services()) {
+    if (name == service.name) return &service;
+  }
+  return nullptr;
+}
+
+}  // namespace camshaft::msgq
