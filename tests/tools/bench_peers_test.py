@@ -317,8 +317,7 @@ class EndToEnd(WithFolder):
     def test_loading(self):
         settings = rounds.Settings(1, CPUS)
         with mock.patch.object(loading, "PROCESSES", 1):
-            rows = [loading.measure(name, self.prepared(), settings, quiet)
-                    for name in self.PEERS]
+            rows = loading.measure(self.PEERS, self.prepared(), settings, quiet)
         for row in rows:
             self.assertEqual(row.reason, "")
             self.assertGreater(row.load_ms, 0)
@@ -326,6 +325,14 @@ class EndToEnd(WithFolder):
         self.assertGreater(rows[0].program_mib, rows[0].planned_mib)
         self.assertIsNone(rows[1].program_mib)
         self.assertIn("camshaft", loading.text(rows))
+
+    def test_the_first_result_beside_onnxruntimes(self):
+        def row(engine, threads, load_ms, first_ms):
+            return loading.Row("net", engine, threads, load_ms, first_ms)
+        rows = [row("camshaft", 1, 3.0, 1.0), row("camshaft", 2, 1.0, 1.0), row("mnn", 1, None, None),
+                row("onnxruntime", 1, 30.0, 10.0), row("onnxruntime", 2, 6.0, 2.0)]
+        self.assertEqual([loading.to_yardstick(r, rows) for r in rows], [0.1, 0.25, None, 1.0, 1.0])
+        self.assertIsNone(loading.to_yardstick(rows[0], rows[:1]))
 
     def test_the_command_prints_and_writes(self):
         result = self.path("result.json")

@@ -121,9 +121,9 @@ def load_all(options, known, progress):
     """As measure_all, for --loading."""
     rows = []
     for prepared, settings in each(options, known, progress):
-        for name in options.peers:
-            rows.append(loading.measure(name, prepared, settings, progress))
-            progress.print(loading.row_text(rows[-1]))
+        rows += loading.measure(options.peers, prepared, settings, progress)
+        for row in rows[-len(options.peers):]:
+            progress.print(loading.row_text(row))
     progress.print("\n" + loading.text(rows))
     return {"loading": [row.as_json() for row in rows]}
 

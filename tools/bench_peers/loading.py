@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What an engine costs before and between runs: opening, the first run, memory, time while idle.
 
-Each figure is the median of several processes. The file is in the page cache: the process that
-converts it has just read or written it, and the first opening isn't counted. Inputs are copied into
+Each figure is the median of several processes, the engines' in turn. The file is in the page cache:
+the process that converts it has just read or written it, and the first opening isn't counted. Inputs are copied into
 the engine's memory while it is opened.
 """
 
@@ -20,6 +20,8 @@ from bench_peers.table import cell, columns
 
 PROCESSES = 5
 RUNS = 10
+IDLE_SECONDS = 1
+YARDSTICK = "onnxruntime"  # whose time to the first result others are compared with
 MIB = 1 << 20
 ALLOWED_MIB = 8  # beside weights and arena
 
@@ -64,7 +66,7 @@ def one_process(name, prepared, settings):
         runs = client.ask("burst", seconds=0, least=RUNS, warmup=0,
                           clock=settings.clock)["ms"]
         added_kb = client.ask("memory")["peak_kb"] - opened["base_kb"]
-        idle = client.ask("idle", seconds=1)["cpu_ms"]
+        idle = client.ask("idle", seconds=IDLE_SECONDS)["cpu_ms"] / IDLE_SECONDS
     return {"load_ms": opened["load_ms"], "first_ms": opened["first_ms"],
             "run_ms": percentile(runs, 50), "added_mib": added_kb / 1024, "idle_cpu_ms": idle}
 
@@ -81,37 +83,63 @@ def plan_memory(prepared, row):
     row.program_mib = int(peak.stdout) / 1024
 
 
-def measure(name, prepared, settings, progress):
-    """One engine on one network; what fails is said in the row."""
-    row = Row(prepared.name, name, settings.threads)
-    try:
-        prepared = convert(name, prepared, settings)
-        for number in range(PROCESSES + 1):
-            progress("%s: %s, process %d of %d" % (prepared.name, name, number, PROCESSES))
-            sample = one_process(name, prepared, settings)
-            if number > 0:
-                row.samples.append(sample)
+def measure(names, prepared, settings, progress):
+    """The engines on one network, process by process in turn; what fails is said in an engine's
+    row."""
+    rows = [Row(prepared.name, name, settings.threads) for name in names]
+    files = {}
+    for row in rows:
+        attempt(row, lambda row: files.update({row.engine: convert(row.engine, prepared,
+                                                                   settings)}))
+    for number in range(PROCESSES + 1):
+        for row in (r for r in rows if not r.reason):
+            progress("%s: %s, process %d of %d" % (prepared.name, row.engine, number, PROCESSES))
+            attempt(row, lambda row: row.samples.append(
+                one_process(row.engine, files[row.engine], settings)))
+    for row in (r for r in rows if not r.reason):
+        del row.samples[0]
         for key in row.samples[0]:
             setattr(row, key, statistics.median(sample[key] for sample in row.samples))
-        if name.startswith("camshaft"):
-            plan_memory(prepared, row)
+        if row.engine.startswith("camshaft"):
+            attempt(row, lambda row: plan_memory(files[row.engine], row))
+    return rows
+
+
+def attempt(row, step):
+    """What goes wrong in a step is the row's reason."""
+    try:
+        step(row)
     except (Absent, EngineFailed) as failure:
         row.reason = str(failure)
     except (subprocess.CalledProcessError, OSError) as failure:
         row.reason = "its memory is not known: %s" % failure
-    return row
 
 
-HEAD = ("network", "engine", "threads", "load ms", "first ms", "run ms", "first/run", "added MiB",
-        "weights+arena", "program MiB", "idle ms/s")
+HEAD = ("network", "engine", "threads", "load ms", "first ms", "load+first", "to " + YARDSTICK,
+        "run ms", "first/run", "added MiB", "weights+arena", "program MiB", "idle ms/s")
 
 
-def cells(row):
+def first_result_ms(row):
+    """From the file to the first result, or None."""
+    return None if row.load_ms is None or row.first_ms is None else row.load_ms + row.first_ms
+
+
+def to_yardstick(row, rows):
+    """The time to the first result through the yardstick's on the same network, or None."""
+    for other in rows:
+        if (other.network, other.engine, other.threads) == (row.network, YARDSTICK, row.threads):
+            own, its = first_result_ms(row), first_result_ms(other)
+            return own / its if own and its else None
+    return None
+
+
+def cells(row, rows):
     """A row of the table."""
     ratio = row.first_ms / row.run_ms if row.run_ms else None
     return (row.network, row.engine, str(row.threads), cell(row.load_ms), cell(row.first_ms),
-            cell(row.run_ms), cell(ratio), cell(row.added_mib, "%.1f"),
-            cell(row.planned_mib, "%.1f"), cell(row.program_mib, "%.1f"), cell(row.idle_cpu_ms))
+            cell(first_result_ms(row)), cell(to_yardstick(row, rows)), cell(row.run_ms),
+            cell(ratio), cell(row.added_mib, "%.1f"), cell(row.planned_mib, "%.1f"),
+            cell(row.program_mib, "%.1f"), cell(row.idle_cpu_ms))
 
 
 def row_text(row):
@@ -123,7 +151,7 @@ def row_text(row):
 
 def text(rows):
     """The table, and what went wrong."""
-    lines = [columns([HEAD, *(cells(row) for row in rows)], left=2)]
+    lines = [columns([HEAD, *(cells(row, rows) for row in rows)], left=2)]
     for row in rows:
         if row.program_mib and row.program_mib > row.planned_mib + ALLOWED_MIB:
             lines.append("%s: %.1f MiB resident are more than weights, arena and %d MiB" % (
