@@ -72,7 +72,7 @@ LAYERS = (
     Layer("codegen/emit", ("codegen/ir", "codegen/onnx", "codegen/passes", "codegen/schedule",
                            "codegen/lower", "codegen/render", "codegen/tune", "runtime/plan"),
           ("sodium", "xxhash", "zstd")),
-    Layer("msgq/queue", ("runtime/base",)),
+    Layer("msgq/queue", ("runtime/base",), ("xxhash",)),
     Layer("msgq/transport", ("msgq/queue", "runtime/base"), ("zmq", "sodium")),
     Layer("msgq/frames", ("msgq/queue", "runtime/base")),
     Layer("msgq/schema", ("runtime/base",), ("capnp",),

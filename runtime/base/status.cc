@@ -51,6 +51,8 @@ const char* code_name(Code code) {
       return "internal error";
     case Code::kBoundExceeded:
       return "bound exceeded";
+    case Code::kBusy:
+      return "busy";
   }
   return "unknown code";
 }
@@ -62,6 +64,7 @@ int exit_code(Code code) {
     case Code::kInvalidArgument:
     case Code::kNotFound:
     case Code::kIo:
+    case Code::kBusy:
       return 2;
     case Code::kUnsupported:
       return 3;

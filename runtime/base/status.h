@@ -29,6 +29,7 @@ enum class Code : uint8_t {
   kInternal,
   kBoundExceeded,    // a run needs more than a bound given when compiling: its outputs are not what
                      // the model means: exit 5
+  kBusy,             // somebody else has it, or no place is free: exit 2
 };
 
 // Name of `code`, such as "corrupt". Static storage.

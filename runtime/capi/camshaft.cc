@@ -37,6 +37,7 @@ namespace session = camshaft::session;
 
 static_assert(CAMSHAFT_INTERNAL == static_cast<int>(Code::kInternal));
 static_assert(CAMSHAFT_BOUND_EXCEEDED == static_cast<int>(Code::kBoundExceeded));
+static_assert(CAMSHAFT_BUSY == static_cast<int>(Code::kBusy));
 static_assert(plan::kMaxRank <= 32);  // the bits of counted_axes
 static_assert(CAMSHAFT_NOT_FOUND == static_cast<int>(Code::kNotFound));
 static_assert(CAMSHAFT_BOOL == static_cast<int>(base::DType::kBool));
@@ -148,7 +149,7 @@ const char* camshaft_version(void) {
 }
 
 const char* camshaft_status_name(camshaft_status status) {
-  const bool is_known = status >= CAMSHAFT_OK && status <= CAMSHAFT_BOUND_EXCEEDED;
+  const bool is_known = status >= CAMSHAFT_OK && status <= CAMSHAFT_BUSY;
   return is_known ? base::code_name(static_cast<Code>(status)) : "unknown status";
 }
 

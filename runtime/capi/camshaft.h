@@ -50,7 +50,8 @@ enum {
   CAMSHAFT_INTERNAL = 11,
   /* A run needs more than a bound that the plan was compiled with allows: its outputs are not what
    * the model means. */
-  CAMSHAFT_BOUND_EXCEEDED = 12
+  CAMSHAFT_BOUND_EXCEEDED = 12,
+  CAMSHAFT_BUSY = 13
 };
 
 /* Numbers of the plan format. */

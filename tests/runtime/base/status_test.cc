@@ -17,7 +17,7 @@ constexpr Code kAllCodes[] = {Code::kOk,          Code::kInvalidArgument, Code::
                               Code::kWrongTarget, Code::kOutOfTolerance,  Code::kDeadlineExceeded,
                               Code::kCorrupt,     Code::kNotFound,        Code::kIo,
                               Code::kOutOfMemory, Code::kDeviceFault,     Code::kInternal,
-                              Code::kBoundExceeded};
+                              Code::kBoundExceeded, Code::kBusy};
 
 std::string newest_line() {
   return log_lines_after(log_sequence() - 1).at(0).text;
@@ -36,6 +36,7 @@ TEST_CASE("codes have names of their own and the documented exit codes") {
   CHECK(exit_code(Code::kWrongTarget) == 4);
   CHECK(exit_code(Code::kOutOfTolerance) == 5);
   CHECK(exit_code(Code::kBoundExceeded) == 5);
+  CHECK(exit_code(Code::kBusy) == 2);
   CHECK(exit_code(Code::kDeadlineExceeded) == 6);
   CHECK(exit_code(Code::kCorrupt) == 7);
 }

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#include "msgq/queue/ring_reader.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "msgq/queue/lease.h"
+
+namespace camshaft::queue {
+namespace {
+
+constexpr uint64_t kMostBehind = uint64_t{1} << 40;  // further from `newest` is noise
+constexpr int kMostAttempts = 16;
+
+}  // namespace
+
+Message::Message(Message&& other) noexcept
+    : info_(std::exchange(other.info_, {})),
+      data_(std::exchange(other.data_, nullptr)),
+      slot_(std::exchange(other.slot_, nullptr)) {}
+
+Message& Message::operator=(Message&& other) noexcept {
+  if (this != &other) {
+    (void)release();
+    info_ = std::exchange(other.info_, {});
+    data_ = std::exchange(other.data_, nullptr);
+    slot_ = std::exchange(other.slot_, nullptr);
+  }
+  return *this;
+}
+
+bool Message::still_valid() const noexcept {
+  if (slot_ == nullptr) return true;
+  std::atomic_thread_fence(std::memory_order_acquire);  // what was read was read before this
+  return (slot_->lease.load(std::memory_order_acquire) & kLeaseRevoked) == 0;
+}
+
+bool Message::release() noexcept {
+  const bool was_valid = still_valid();
+  if (slot_ != nullptr) slot_->lease.store(0, std::memory_order_release);
+  info_ = {};
+  data_ = nullptr;
+  slot_ = nullptr;
+  return was_valid;
+}
+
+RingReader::RingReader(const TopicView& view, uint32_t slot, bool conflate,
+                       const ReaderCounters& so_far)
+    : view_(view), slot_(view.slots[slot]), conflate_(conflate), counters_(so_far) {}
+
+void RingReader::set_next(uint64_t sequence) noexcept {
+  next_ = sequence;
+  slot_.cursor.store(next_, std::memory_order_relaxed);
+}
+
+void RingReader::start(Start where) noexcept {
+  const Progress& progress = view_.publisher->progress;
+  const uint64_t first = view_.constants.first_sequence + 1;
+  const uint64_t newest = progress.newest.load(std::memory_order_acquire);
+  switch (where) {
+    case Start::kNext:
+      return set_next(std::max(newest + 1, first));
+    case Start::kNewest:
+      return set_next(std::max(newest, first));
+    case Start::kOldest:
+      return set_next(
+          std::max(std::min(progress.oldest.load(std::memory_order_relaxed), newest + 1), first));
+  }
+}
+
+uint64_t RingReader::newest() const noexcept {
+  return view_.publisher->progress.newest.load(std::memory_order_acquire);
+}
+
+bool RingReader::newest_is_sane(uint64_t newest) const noexcept {
+  return newest >= next_ && newest - next_ < kMostBehind &&
+         view_.entry(newest).stamp.load(std::memory_order_acquire) >= 2 * newest;
+}
+
+bool RingReader::is_ready() const noexcept {
+  const uint64_t stamp = view_.entry(next_).stamp.load(std::memory_order_acquire);
+  return stamp >= 2 * next_ && stamp != reported_stamp_;
+}
+
+bool RingReader::is_ready_before_sleep() const noexcept {
+  const uint64_t newest = view_.publisher->progress.newest.load(std::memory_order_seq_cst);
+  return (newest >= next_ && newest != reported_newest_) || is_ready();
+}
+
+RingReader::Found RingReader::look(Description& found) const noexcept {
+  const Entry& entry = view_.entry(next_);
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const uint64_t stamp = entry.stamp.load(std::memory_order_acquire);
+    if (stamp == 2 * next_) {
+      const Found result = describe(entry, found);
+      if (result != Found::kNothing) return result;
+      continue;  // it changed meanwhile
+    }
+    const uint64_t newest = view_.publisher->progress.newest.load(std::memory_order_acquire);
+    if (stamp > 2 * next_) {
+      if (stamp == reported_stamp_) return Found::kNothing;
+      return newest_is_sane(newest) && stamp / 2 <= newest + 1 ? Found::kOverwritten
+                                                               : Found::kDamaged;
+    }
+    if (newest < next_) return newest + 2 < next_ ? look_behind(newest) : Found::kNothing;
+    if (!newest_is_sane(newest)) {
+      return newest == reported_newest_ ? Found::kNothing : Found::kDamaged;
+    }
+    // `newest` is counted after the stamp is set, so the next look finds it, or it is damaged.
+    if (entry.stamp.load(std::memory_order_acquire) < 2 * next_) return Found::kDamaged;
+  }
+  return Found::kNothing;
+}
+
+// The publisher is behind what this reader wants: one of the two read damaged memory.
+RingReader::Found RingReader::look_behind(uint64_t newest) const noexcept {
+  const bool is_true = view_.entry(newest).stamp.load(std::memory_order_acquire) == 2 * newest;
+  return is_true && newest != reported_newest_ ? Found::kBehind : Found::kNothing;
+}
+
+RingReader::Found RingReader::describe(const Entry& entry, Description& found) const noexcept {
+  found.position = entry.position.load(std::memory_order_acquire);
+  found.payload_check = entry.payload_check.load(std::memory_order_acquire);
+  const uint64_t size_bytes = entry.size_bytes.load(std::memory_order_acquire);
+  const uint64_t time = entry.mono_time_ns.load(std::memory_order_acquire);
+  const uint64_t tag = entry.tag.load(std::memory_order_acquire);
+  const uint64_t check = entry.check.load(std::memory_order_acquire);
+  if (entry.stamp.load(std::memory_order_acquire) != 2 * next_) return Found::kNothing;
+  found.info = {.sequence = next_,
+                .mono_time_ns = static_cast<int64_t>(time),
+                .size_bytes = size_bytes,
+                .tag = tag};
+  const bool is_whole = check == entry_check(view_.constants.generation, next_, found.position,
+                                             size_bytes, time, tag, found.payload_check) &&
+                        size_bytes <= view_.max_message_bytes() && found.position % kLineBytes == 0;
+  return is_whole ? Found::kMessage : Found::kDamaged;
+}
+
+// Says what is read, then asks whether the publisher has left it: see RingWriter::extend.
+bool RingReader::lease(const Description& found) noexcept {
+  if (found.info.size_bytes == 0) return true;
+  const uint64_t ring_bytes = view_.constants.ring_bytes;
+  slot_.lease.store(
+      lease_of({(found.position & (ring_bytes - 1)) / kLineBytes, lines_of(found.info.size_bytes)}),
+      std::memory_order_seq_cst);
+  const uint64_t reserved = view_.publisher->reservation.reserved.load(std::memory_order_seq_cst);
+  if (reserved <= found.position + ring_bytes) return true;
+  slot_.lease.store(0, std::memory_order_release);
+  return false;
+}
+
+// Goes on with a message that will stay for a while, not with the one overwritten next.
+void RingReader::skip_overwritten() noexcept {
+  const Progress& progress = view_.publisher->progress;
+  const uint64_t newest = progress.newest.load(std::memory_order_acquire);
+  uint64_t resume = next_ + 1;
+  if (newest_is_sane(newest)) {
+    const uint64_t kept = std::min<uint64_t>(newest, view_.constants.entries);
+    const uint64_t oldest =
+        std::clamp(progress.oldest.load(std::memory_order_relaxed), newest + 1 - kept, newest);
+    resume = std::max(resume, oldest + (newest - oldest) / 4);
+  }
+  count_dropped(resume - next_);
+  set_next(resume);
+}
+
+void RingReader::count_dropped(uint64_t count) noexcept {
+  dropped_ += count;
+  counters_.dropped += count;
+  slot_.dropped.store(counters_.dropped, std::memory_order_relaxed);
+}
+
+void RingReader::count_revoked(const MessageInfo& info) noexcept {
+  dropped_ += info.dropped;
+  slot_.received.store(--counters_.received, std::memory_order_relaxed);
+  count_dropped(1);
+}
+
+void RingReader::conflate_to_newest() noexcept {
+  const uint64_t newest = view_.publisher->progress.newest.load(std::memory_order_acquire);
+  if (newest <= next_ || !newest_is_sane(newest)) return;
+  counters_.conflated += newest - next_;
+  slot_.conflated.store(counters_.conflated, std::memory_order_relaxed);
+  set_next(newest);
+}
+
+base::Status RingReader::report_damage(Found found) noexcept {
+  ++counters_.corrupt;
+  slot_.corrupt.store(counters_.corrupt, std::memory_order_relaxed);
+  const uint64_t newest = view_.publisher->progress.newest.load(std::memory_order_acquire);
+  if (found == Found::kBehind) {
+    set_next(newest + 1);
+  } else if (newest_is_sane(newest)) {
+    set_next(next_ + 1);  // this one will not be repaired
+  } else {                // nothing is known until the publisher sends again
+    reported_newest_ = newest;
+    reported_stamp_ = view_.entry(next_).stamp.load(std::memory_order_acquire);
+  }
+  return {base::Code::kCorrupt, "queue.message"};
+}
+
+base::Result<Message> RingReader::take() noexcept {
+  if (conflate_) conflate_to_newest();
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    Description found;
+    const Found result = look(found);
+    if (result == Found::kNothing) return Message();
+    if (result == Found::kDamaged || result == Found::kBehind) return report_damage(result);
+    if (result == Found::kOverwritten || !lease(found)) {
+      skip_overwritten();
+      continue;
+    }
+    Message message;
+    message.info_ = found.info;
+    message.data_ = view_.payload(found.position);
+    message.slot_ = found.info.size_bytes == 0 ? nullptr : &slot_;
+    if (found.info.size_bytes <= view_.constants.check_up_to_bytes &&
+        XXH3_64bits(message.data_, found.info.size_bytes) != found.payload_check) {
+      if (!message.release()) continue;  // taken back meanwhile: it is overwritten
+      return report_damage(Found::kDamaged);
+    }
+    message.info_.dropped = std::exchange(dropped_, 0);
+    slot_.received.store(++counters_.received, std::memory_order_relaxed);
+    set_next(next_ + 1);
+    return message;
+  }
+  return Message();
+}
+
+void RingReader::put_back(const MessageInfo& info) noexcept {
+  dropped_ += info.dropped;
+  slot_.received.store(--counters_.received, std::memory_order_relaxed);
+  set_next(info.sequence);
+}
+
+}  // namespace camshaft::queue

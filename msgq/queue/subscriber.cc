@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "msgq/queue/subscriber.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "msgq/queue/copy.h"
+#include "msgq/queue/spin.h"
+#include "msgq/queue/subscriber_state.h"
+#include "runtime/base/clock.h"
+
+namespace camshaft::queue {
+namespace {
+
+using base::Code;
+using base::Status;
+
+constexpr int kMostRevocations = 16;
+
+}  // namespace
+
+Status Subscriber::State::connect() noexcept {
+  topics_seen = bells.topics().load(std::memory_order_seq_cst);
+  auto opened = TopicFile::open(path, TopicFile::Access::kRead, options.domain);
+  if (!opened) return opened.error().code() == Code::kNotFound ? base::ok() : opened.error();
+  const Constants& constants = (*opened)->view().constants;
+  if (options.schema_hash != 0 && constants.schema_hash != options.schema_hash) {
+    return base::fail(Code::kUnsupported, "queue.schema",
+                      "the topic %s has schema %016llx and this reader expects %016llx: build both "
+                      "from one schema",
+                      topic.c_str(), static_cast<unsigned long long>(constants.schema_hash),
+                      static_cast<unsigned long long>(options.schema_hash));
+  }
+  const std::optional<uint32_t> claimed = (*opened)->claim_slot(options.name);
+  if (!claimed) {
+    return base::fail(Code::kBusy, "queue.reader_slots",
+                      "all %u reader slots of the topic %s are taken: end a reader, or let the "
+                      "publisher open it with more reader_slots",
+                      constants.reader_slots, topic.c_str());
+  }
+  file = std::move(*opened);
+  slot = *claimed;
+  reader.emplace(file->view(), slot, options.conflate, counters);
+  if (was_connected) {  // the first messages of a new file are as new as those of the old one
+    reader->set_next(std::max(last_sequence, constants.first_sequence) + 1);
+    if (last_sequence > reader->newest()) reader->start(Start::kOldest);  // numbered anew
+  } else {
+    reader->start(options.start);
+  }
+  was_connected = true;
+  has_failed = false;
+  return base::ok();
+}
+
+void Subscriber::State::disconnect() noexcept {
+  if (file == nullptr) return;
+  counters = reader->counters();
+  last_sequence = reader->next() - 1;
+  reader.reset();
+  file->release_slot(slot);
+  file.reset();
+}
+
+bool Subscriber::State::has_moved() const noexcept {
+  return file->view().publisher->reservation.state.load(std::memory_order_seq_cst) == kStateMoved;
+}
+
+Status Subscriber::State::follow() noexcept {
+  if (file != nullptr && has_moved() && !reader->is_ready()) disconnect();
+  if (file != nullptr || (has_failed && bells.topics().load() == topics_seen)) return base::ok();
+  const Status status = connect();
+  has_failed = !status.is_ok();
+  return status;
+}
+
+bool Subscriber::State::is_ready() const noexcept {
+  if (file == nullptr) return bells.topics().load(std::memory_order_seq_cst) != topics_seen;
+  return reader->is_ready() || has_moved();
+}
+
+std::optional<FutexWait> Subscriber::State::prepare_sleep(uint32_t bell) noexcept {
+  if (file == nullptr) {
+    const uint32_t value = bells.topics().load(std::memory_order_seq_cst);
+    if (value != topics_seen) return std::nullopt;
+    return FutexWait{&bells.topics(), value};
+  }
+  if (reader->slot().bell.load(std::memory_order_relaxed) != bell) {
+    reader->slot().bell.store(bell, std::memory_order_relaxed);
+  }
+  const uint32_t flag = bell == 0 ? kWakeSleepers : kWakeBells;
+  std::atomic<uint32_t>& word = file->view().wake->word;
+  uint32_t value = word.load(std::memory_order_seq_cst);
+  if ((value & flag) == 0) value = word.fetch_or(flag, std::memory_order_seq_cst) | flag;
+  if (reader->is_ready_before_sleep() || has_moved()) return std::nullopt;
+  return FutexWait{&word, value};
+}
+
+void Subscriber::State::check_now(int64_t now_ns) noexcept {
+  next_check_ns = now_ns + kSleepSliceNs;
+  if (file == nullptr) {
+    topics_seen = bells.topics().load(std::memory_order_seq_cst) - 1;  // look again
+    has_failed = false;
+  } else if (!file->has_name()) {
+    disconnect();
+  }
+}
+
+Subscriber::Subscriber(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Subscriber::Subscriber(Subscriber&&) noexcept = default;
+Subscriber& Subscriber::operator=(Subscriber&& other) noexcept {
+  if (state_ != nullptr) state_->disconnect();
+  state_ = std::move(other.state_);
+  return *this;
+}
+Subscriber::~Subscriber() {
+  if (state_ != nullptr) state_->disconnect();
+}
+
+base::Result<Subscriber> Subscriber::open(std::string_view topic,
+                                          const SubscriberOptions& options) {
+  CAMSHAFT_TRY(check_topic_name(topic));
+  CAMSHAFT_TRY_ASSIGN(const std::string folder, domain_folder(options.domain));
+  CAMSHAFT_TRY(make_domain_folder(folder, options.domain, 0600));
+  CAMSHAFT_TRY_ASSIGN(Bells bells, Bells::open(folder, 0600));
+  std::unique_ptr<State> state(new State{.topic = std::string(topic),
+                                         .path = folder + "/" + std::string(topic),
+                                         .options = options,
+                                         .bells = std::move(bells),
+                                         .file = nullptr,
+                                         .reader = std::nullopt,
+                                         .counters = {}});
+  if (state->options.name.empty()) state->options.name = ::program_invocation_short_name;
+  CAMSHAFT_TRY(state->connect());
+  // A topic that appears later is new to this reader from its first message on.
+  if (state->file == nullptr && options.start == Start::kNext)
+    state->options.start = Start::kOldest;
+  return Subscriber(std::move(state));
+}
+
+base::Result<Message> Subscriber::borrow() noexcept {
+  State& s = *state_;
+  if (s.file == nullptr || s.has_moved()) CAMSHAFT_TRY(s.follow());
+  if (s.file == nullptr) return Message();
+  if (s.reader->slot().lease.load(std::memory_order_relaxed) != 0) {
+    return Status(Code::kInvalidArgument, "queue.not_released");
+  }
+  return s.reader->take();
+}
+
+base::Result<MessageInfo> Subscriber::receive(std::span<std::byte> into) noexcept {
+  for (int attempt = 0; attempt < kMostRevocations; ++attempt) {
+    base::Result<Message> message = borrow();
+    if (!message) return message.error();
+    const MessageInfo info = message->info();
+    if (!*message) return info;
+    if (info.size_bytes > into.size()) {
+      state_->reader->put_back(info);
+      return Status(Code::kInvalidArgument, "queue.buffer_size");
+    }
+    copy_from_shared(into.data(), message->bytes().data(), info.size_bytes);
+    if (message->release()) return info;
+    state_->reader->count_revoked(info);
+  }
+  return MessageInfo();
+}
+
+bool Subscriber::is_ready() const noexcept {
+  return state_->is_ready();
+}
+
+Status Subscriber::wait(int64_t deadline_ns) noexcept {
+  State& s = *state_;
+  if (spin_until(s.options.spin_ns, deadline_ns, [&] { return s.is_ready(); })) return base::ok();
+  for (;;) {
+    const int64_t now_ns = base::mono_time_ns();
+    if (now_ns >= s.next_check_ns) s.check_now(now_ns);
+    const std::optional<FutexWait> sleep = s.prepare_sleep(0);
+    if (!sleep) return base::ok();
+    if (now_ns >= deadline_ns) return {Code::kDeadlineExceeded, "queue.wait"};
+    futex_wait(sleep->word, sleep->expected, std::min(deadline_ns, now_ns + kSleepSliceNs));
+  }
+}
+
+bool Subscriber::is_connected() const noexcept {
+  return state_->file != nullptr;
+}
+bool Subscriber::has_publisher() const noexcept {
+  return state_->file != nullptr && state_->file->has_publisher();
+}
+
+namespace {
+ReaderCounters counters_of(const std::optional<RingReader>& reader, const ReaderCounters& before) {
+  return reader ? reader->counters() : before;
+}
+}  // namespace
+
+uint64_t Subscriber::dropped() const noexcept {
+  return counters_of(state_->reader, state_->counters).dropped;
+}
+uint64_t Subscriber::conflated() const noexcept {
+  return counters_of(state_->reader, state_->counters).conflated;
+}
+uint64_t Subscriber::corrupt() const noexcept {
+  return counters_of(state_->reader, state_->counters).corrupt;
+}
+uint64_t Subscriber::received() const noexcept {
+  return counters_of(state_->reader, state_->counters).received;
+}
+uint64_t Subscriber::max_message_bytes() const noexcept {
+  return state_->file == nullptr ? 0 : state_->file->view().max_message_bytes();
+}
+uint64_t Subscriber::schema_hash() const noexcept {
+  return state_->file == nullptr ? 0 : state_->file->view().constants.schema_hash;
+}
+std::string_view Subscriber::topic() const noexcept {
+  return state_->topic;
+}
+
+}  // namespace camshaft::queue
