@@ -16,7 +16,7 @@
 
 #include "msgq/schema/messages.capnp.h"
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 namespace {
 
 constexpr int kNestingLimit = 8;  // Message has 4 levels
@@ -389,7 +389,7 @@ class OneSegment final : public capnp::MessageBuilder {
   // False where the memory is too small.
   bool encode(const Message& message) {
     try {
-      msgq::encode(message, initRoot<wire::Message>());
+      schema::encode(message, initRoot<wire::Message>());
     } catch (const Full&) {
       return false;
     }
@@ -475,4 +475,4 @@ base::Status decode(base::Bytes bytes, Message& message) noexcept {
   }
 }
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

@@ -12,7 +12,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/status.h"
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 
 // Identifies the type of a body on a topic: equal for all compatible versions of the schema,
 // another where a type was replaced. 0 for index 0 and unknown ones.
@@ -40,4 +40,4 @@ class Encoder {
 // Allocates at most 32 times the size of `bytes`. hot path.
 base::Status decode(base::Bytes bytes, Message& message) noexcept;
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

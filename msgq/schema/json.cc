@@ -6,7 +6,7 @@
 #include <concepts>
 #include <type_traits>
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 namespace {
 
 // The length of the UTF-8 character that `text` begins with, or 0 where it begins with none.
@@ -120,4 +120,4 @@ std::string json_text(std::string_view text) {
   return quoted;
 }
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

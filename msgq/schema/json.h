@@ -6,7 +6,7 @@
 
 #include "msgq/schema/messages.h"
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 
 // One line: {"service", "monoTimeNs", "valid", "reason", "body": name of the body's schema, and
 // under that name its fields}, by the names of messages.capnp. Numbers that are not finite become
@@ -16,4 +16,4 @@ std::string to_json(const Message& message);
 // Text in quotes, as JSON has it.
 std::string json_text(std::string_view text);
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

@@ -9,7 +9,7 @@
 @0xa9d3f1c27be45d08;
 
 using Cxx = import "/capnp/c++.capnp";
-$Cxx.namespace("camshaft::msgq::wire");
+$Cxx.namespace("camshaft::schema::wire");
 
 struct Message {
   service @0 :Text;

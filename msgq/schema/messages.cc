@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 namespace {
 
 constexpr const char* kBodyNames[] = {"none",     "cameraState",  "modelOutput", "driverState",
@@ -37,4 +37,4 @@ const char* enumerant_name(HealthState state) {
   return index < std::size(kHealthStates) ? kHealthStates[index] : "unknown";
 }
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 
 // One camera frame, and where it is: in slot `slot` of pool `pool_id` (msgq/frames/descriptor.h).
 struct CameraState {
@@ -299,4 +299,4 @@ void fields(const Health& m, Field&& field) {
 template <typename Field>
 void fields(const std::monostate&, Field&&) {}
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

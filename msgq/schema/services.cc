@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "msgq/schema/services.h"
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 
 const Service* find_service(std::string_view name) {
   for (const Service& service : services()) {
@@ -10,4 +10,4 @@ const Service* find_service(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 
 struct Service {
   const char* name;
@@ -22,4 +22,4 @@ std::span<const Service> services();
 // Null where there is no such service.
 const Service* find_service(std::string_view name);
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

@@ -31,10 +31,10 @@ def cpp(rows):
     lines = ['    {"%s", "%s", %r, %du, %du},' % (
         name, row["schema"], float(row["rate_hz"]), row["log_decimation"], row["queue_bytes"])
         for name, row in rows.items()]
-    return "\n".join(['#include "msgq/schema/services.h"', "", "namespace camshaft::msgq {", "",
+    return "\n".join(['#include "msgq/schema/services.h"', "", "namespace camshaft::schema {", "",
                       "std::span<const Service> services() {",
                       "  static constexpr Service kServices[] = {", *lines, "  };",
-                      "  return kServices;", "}", "", "}  // namespace camshaft::msgq", ""])
+                      "  return kServices;", "}", "", "}  // namespace camshaft::schema", ""])
 
 
 def main(table, out):

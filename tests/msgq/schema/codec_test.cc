@@ -16,7 +16,7 @@
 #include "tests/support/allocation_count.h"
 #include "tests/support/last_sentence.h"
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 namespace {
 
 std::vector<std::byte> encoded(const Message& message) {
@@ -185,4 +185,4 @@ TEST_CASE("JSON is well-formed whatever a message holds") {
         "\"none\":{}}");
 }
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

@@ -19,7 +19,7 @@
 #include "tests/msgq/schema/sample_messages.h"
 #include "tests/support/temporary_folder.h"
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 namespace {
 
 constexpr const char* kNow = "msgq/schema/messages.capnp";
@@ -211,4 +211,4 @@ TEST_CASE("this program understands writers of the future") {
   }
 }
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

@@ -7,7 +7,7 @@
 
 #include "msgq/schema/messages.h"
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 
 // Fills every field, by the list in fields(): numbers rise, texts and lists are not empty.
 class Filler {
@@ -59,4 +59,4 @@ inline std::vector<Message> sample_messages() {
           sample_message<Health>()};
 }
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema

@@ -8,7 +8,7 @@
 #include "msgq/schema/codec.h"
 #include "msgq/schema/messages.h"
 
-namespace camshaft::msgq {
+namespace camshaft::schema {
 
 TEST_CASE("every service has a schema, and memory for its messages") {
   std::set<std::string> names;
@@ -25,4 +25,4 @@ TEST_CASE("every service has a schema, and memory for its messages") {
   CHECK(find_service("noSuchService") == nullptr);
 }
 
-}  // namespace camshaft::msgq
+}  // namespace camshaft::schema
