@@ -73,7 +73,10 @@ LAYERS = (
                            "codegen/lower", "codegen/render", "codegen/tune", "runtime/plan"),
           ("sodium", "xxhash", "zstd")),
     Layer("msgq/queue", ("runtime/base",), ("xxhash",)),
-    Layer("msgq/transport", ("msgq/queue", "runtime/base"), ("zmq", "sodium")),
+    Layer("msgq/transport", ("msgq/queue", "runtime/base")),
+    # Apart from the transports, so that a device build of those needs no ZeroMQ.
+    Layer("msgq/bridge", ("msgq/transport", "runtime/base"), ("zmq",)),
+    Layer("msgq/services", ("msgq/transport", "msgq/schema", "runtime/base")),
     Layer("msgq/frames", ("msgq/queue", "runtime/base")),
     Layer("msgq/schema", ("runtime/base",), ("capnp",),
           exception_files=("msgq/schema/codec.cc",)),
