@@ -79,6 +79,9 @@ base::Status make_domain_folder(const std::string& folder, const DomainOptions& 
                       "other users",
                       folder.c_str(), info.st_uid);
   }
+  if (info.st_uid == ::geteuid() && (info.st_mode & folder_mode) != folder_mode) {
+    (void)::chmod(folder.c_str(), (info.st_mode & 07777) | folder_mode);
+  }
   return base::ok();
 }
 
@@ -96,6 +99,10 @@ base::Result<Bells> Bells::open(const std::string& folder, uint32_t mode) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
   if (fd < 0) {
     return base::fail_errno(Code::kIo, "queue.bells", errno, "can't open %s", path.c_str());
+  }
+  struct stat info = {};
+  if (::fstat(fd, &info) == 0 && (info.st_mode & mode) != mode) {  // a umask, or a reader was first
+    (void)::fchmod(fd, (info.st_mode & 07777) | mode);
   }
   // Zeros are a good beginning, and pages that exist can be written without a fault.
   const int error = ::posix_fallocate(fd, 0, kBellsBytes);

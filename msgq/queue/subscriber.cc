@@ -45,8 +45,8 @@ Status Subscriber::State::connect() noexcept {
   slot = *claimed;
   reader.emplace(file->view(), slot, options.conflate, counters);
   if (was_connected) {  // the first messages of a new file are as new as those of the old one
-    reader->set_next(std::max(last_sequence, constants.first_sequence) + 1);
-    if (last_sequence > reader->newest()) reader->start(Start::kOldest);  // numbered anew
+    const bool is_same = constants.generation == last_generation;
+    reader->set_next((is_same ? last_sequence : constants.first_sequence) + 1);
   } else {
     reader->start(options.start);
   }
@@ -59,6 +59,7 @@ void Subscriber::State::disconnect() noexcept {
   if (file == nullptr) return;
   counters = reader->counters();
   last_sequence = reader->next() - 1;
+  last_generation = file->view().constants.generation;
   reader.reset();
   file->release_slot(slot);
   file.reset();
@@ -69,22 +70,30 @@ bool Subscriber::State::has_moved() const noexcept {
 }
 
 Status Subscriber::State::follow() noexcept {
-  if (file != nullptr && has_moved() && !reader->is_ready()) disconnect();
-  if (file != nullptr || (has_failed && bells.topics().load() == topics_seen)) return base::ok();
+  if (file != nullptr && has_moved() && !reader->is_ready()) {
+    disconnect();
+    topics_seen = bells.topics().load(std::memory_order_seq_cst) - 1;  // look at once
+  }
+  if (!pending.is_ok()) return std::exchange(pending, base::ok());
+  if (file != nullptr || bells.topics().load(std::memory_order_seq_cst) == topics_seen) {
+    return base::ok();
+  }
   const Status status = connect();
   has_failed = !status.is_ok();
   return status;
 }
 
 bool Subscriber::State::is_ready() const noexcept {
-  if (file == nullptr) return bells.topics().load(std::memory_order_seq_cst) != topics_seen;
+  if (file == nullptr) {
+    return !pending.is_ok() || bells.topics().load(std::memory_order_seq_cst) != topics_seen;
+  }
   return reader->is_ready() || has_moved();
 }
 
 std::optional<FutexWait> Subscriber::State::prepare_sleep(uint32_t bell) noexcept {
   if (file == nullptr) {
     const uint32_t value = bells.topics().load(std::memory_order_seq_cst);
-    if (value != topics_seen) return std::nullopt;
+    if (value != topics_seen || !pending.is_ok()) return std::nullopt;
     return FutexWait{&bells.topics(), value};
   }
   if (reader->slot().bell.load(std::memory_order_relaxed) != bell) {
@@ -100,12 +109,11 @@ std::optional<FutexWait> Subscriber::State::prepare_sleep(uint32_t bell) noexcep
 
 void Subscriber::State::check_now(int64_t now_ns) noexcept {
   next_check_ns = now_ns + kSleepSliceNs;
-  if (file == nullptr) {
-    topics_seen = bells.topics().load(std::memory_order_seq_cst) - 1;  // look again
-    has_failed = false;
-  } else if (!file->has_name()) {
-    disconnect();
-  }
+  if (file != nullptr && !file->has_name() && !reader->is_ready()) disconnect();
+  if (file != nullptr) return;
+  const Status status = connect();
+  if (!status.is_ok() && !has_failed) pending = status;
+  has_failed = !status.is_ok();
 }
 
 Subscriber::Subscriber(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -131,7 +139,8 @@ base::Result<Subscriber> Subscriber::open(std::string_view topic,
                                          .bells = std::move(bells),
                                          .file = nullptr,
                                          .reader = std::nullopt,
-                                         .counters = {}});
+                                         .counters = {},
+                                         .pending = {}});
   if (state->options.name.empty()) state->options.name = ::program_invocation_short_name;
   CAMSHAFT_TRY(state->connect());
   // A topic that appears later is new to this reader from its first message on.

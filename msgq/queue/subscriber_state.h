@@ -31,7 +31,9 @@ struct Subscriber::State {
   uint64_t last_sequence = 0;        // of those too
   uint32_t topics_seen = 0;          // the domain's bell when the topic was looked for
   bool was_connected = false;
-  bool has_failed = false;  // to connect, which has been reported
+  uint64_t last_generation = 0;
+  bool has_failed = false;  // to connect, which has been or will be reported
+  base::Status pending;     // what is to be reported
   int64_t next_check_ns = 0;
 
   // Looks for the topic. Ok where it isn't there.
