@@ -10,11 +10,6 @@ namespace {
 
 using base::Code;
 
-constexpr uint64_t mixed(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0x9e37'79b9'7f4a'7c15;
-  return hash ^ (hash >> 32);
-}
-
 bool has_sane_sizes(const Constants& c) {
   return std::has_single_bit(c.page_bytes) && c.page_bytes >= 4096 &&
          std::has_single_bit(c.ring_bytes) && c.ring_bytes >= c.page_bytes &&
@@ -66,16 +61,6 @@ base::Status verify_constants(const Constants& c, uint64_t file_bytes, const cha
                       static_cast<unsigned long long>(c.file_bytes));
   }
   return base::ok();
-}
-
-uint64_t entry_check(uint64_t generation, uint64_t sequence, uint64_t position, uint64_t size_bytes,
-                     uint64_t mono_time_ns, uint64_t tag, uint64_t payload_check) noexcept {
-  uint64_t hash = mixed(generation, sequence);
-  hash = mixed(hash, position);
-  hash = mixed(hash, size_bytes);
-  hash = mixed(hash, mono_time_ns);
-  hash = mixed(hash, tag);
-  return mixed(hash, payload_check);
 }
 
 }  // namespace camshaft::queue

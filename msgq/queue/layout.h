@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "runtime/base/status.h"
 
@@ -129,9 +130,22 @@ uint64_t checksum_of(const Constants& constants);
 // kCorrupt or kUnsupported with a sentence about `what` (a path) where it does not.
 base::Status verify_constants(const Constants& constants, uint64_t file_bytes, const char* what);
 
+// One step of a hash.
+constexpr uint64_t mixed(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9e37'79b9'7f4a'7c15;
+  return hash ^ (hash >> 32);
+}
+
 // The check of an entry's fields; `generation` keeps entries of other files from passing.
-uint64_t entry_check(uint64_t generation, uint64_t sequence, uint64_t position, uint64_t size_bytes,
-                     uint64_t mono_time_ns, uint64_t tag, uint64_t payload_check) noexcept;
+constexpr uint64_t entry_check(uint64_t generation, uint64_t sequence, uint64_t position,
+                               uint64_t size_bytes, uint64_t mono_time_ns, uint64_t tag,
+                               uint64_t payload_check) {
+  uint64_t hash = mixed(generation, sequence);
+  for (const uint64_t word : {position, size_bytes, mono_time_ns, tag, payload_check}) {
+    hash = mixed(hash, word);
+  }
+  return hash;
+}
 
 // A mapped topic. Pointers into shared memory; `constants` is a validated private copy.
 struct TopicView {

@@ -114,7 +114,7 @@ Status Poller::wait(int64_t deadline_ns) noexcept {
       return s.is_any_ready() ? base::ok() : Status(Code::kDeadlineExceeded, "queue.poller");
     }
     const bool slept = s.uses_bell ? s.sleep_at_bell(until_ns) : s.sleep_at_topics(until_ns);
-    if (!slept) return base::ok();
+    if (!slept || s.is_any_ready()) return base::ok();
   }
 }
 

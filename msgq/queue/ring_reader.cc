@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "msgq/queue/ring_reader.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "msgq/queue/lease.h"
+#include "msgq/queue/payload_check.h"
 
 namespace camshaft::queue {
 namespace {
@@ -145,8 +144,7 @@ bool RingReader::lease(const Description& found) noexcept {
   slot_.lease.store(
       lease_of({(found.position & (ring_bytes - 1)) / kLineBytes, lines_of(found.info.size_bytes)}),
       std::memory_order_seq_cst);
-  const uint64_t reserved = view_.publisher->reservation.reserved.load(std::memory_order_seq_cst);
-  if (reserved <= found.position + ring_bytes) return true;
+  if (!is_overwritten(found.position)) return true;
   slot_.lease.store(0, std::memory_order_release);
   return false;
 }
@@ -201,32 +199,58 @@ base::Status RingReader::report_damage(Found found) noexcept {
   return {base::Code::kCorrupt, "queue.message"};
 }
 
+// The usual course in few branches and few lines of code: after a sleep all of it is cold.
 base::Result<Message> RingReader::take() noexcept {
   if (conflate_) conflate_to_newest();
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     Description found;
-    const Found result = look(found);
-    if (result == Found::kNothing) return Message();
-    if (result == Found::kDamaged || result == Found::kBehind) return report_damage(result);
-    if (result == Found::kOverwritten || !lease(found)) {
-      skip_overwritten();
-      continue;
+    const Entry& entry = view_.entry(next_);
+    if (entry.stamp.load(std::memory_order_acquire) != 2 * next_ ||
+        describe(entry, found) != Found::kMessage || !lease(found)) [[unlikely]] {
+      const Found trouble = get_past_trouble();
+      if (trouble == Found::kMessage) continue;
+      if (trouble == Found::kNothing) return Message();
+      return report_damage(trouble);
     }
-    Message message;
-    message.info_ = found.info;
-    message.data_ = view_.payload(found.position);
-    message.slot_ = found.info.size_bytes == 0 ? nullptr : &slot_;
-    if (found.info.size_bytes <= view_.constants.check_up_to_bytes &&
-        XXH3_64bits(message.data_, found.info.size_bytes) != found.payload_check) {
+    Message message = leased(found);
+    if (!is_payload_intact(found)) [[unlikely]] {
       if (!message.release()) continue;  // taken back meanwhile: it is overwritten
       return report_damage(Found::kDamaged);
     }
     message.info_.dropped = std::exchange(dropped_, 0);
     slot_.received.store(++counters_.received, std::memory_order_relaxed);
     set_next(next_ + 1);
-    return message;
+    return base::Result<Message>(std::move(message));
   }
   return Message();
+}
+
+// Goes on behind what was overwritten. kMessage: try again.
+RingReader::Found RingReader::get_past_trouble() noexcept {
+  Description found;
+  const Found result = look(found);
+  const bool is_gone = result == Found::kOverwritten ||
+                       (result == Found::kMessage && is_overwritten(found.position));
+  if (is_gone) skip_overwritten();
+  return is_gone ? Found::kMessage : result;
+}
+
+bool RingReader::is_overwritten(uint64_t position) const noexcept {
+  return view_.publisher->reservation.reserved.load(std::memory_order_seq_cst) >
+         position + view_.constants.ring_bytes;
+}
+
+Message RingReader::leased(const Description& found) const noexcept {
+  Message message;
+  message.info_ = found.info;
+  message.data_ = view_.payload(found.position);
+  message.slot_ = found.info.size_bytes == 0 ? nullptr : &slot_;
+  return message;
+}
+
+bool RingReader::is_payload_intact(const Description& found) const noexcept {
+  return payload_check(view_.constants, view_.payload(found.position), found.info.size_bytes) ==
+         found.payload_check;
 }
 
 void RingReader::put_back(const MessageInfo& info) noexcept {

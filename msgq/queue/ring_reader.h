@@ -49,14 +49,18 @@ class RingReader {
     uint64_t payload_check = 0;
     MessageInfo info;
   };
-  Found look(Description& found) const noexcept;
-  Found look_behind(uint64_t newest) const noexcept;
+  Message leased(const Description& found) const noexcept;
+  bool is_payload_intact(const Description& found) const noexcept;
+  bool is_overwritten(uint64_t position) const noexcept;
+  [[gnu::cold]] Found get_past_trouble() noexcept;
+  [[gnu::cold]] Found look(Description& found) const noexcept;
+  [[gnu::cold]] Found look_behind(uint64_t newest) const noexcept;
   Found describe(const Entry& entry, Description& found) const noexcept;
   bool lease(const Description& found) noexcept;
-  void skip_overwritten() noexcept;
+  [[gnu::cold]] void skip_overwritten() noexcept;
   void conflate_to_newest() noexcept;
   bool newest_is_sane(uint64_t newest) const noexcept;
-  base::Status report_damage(Found found) noexcept;
+  [[gnu::cold]] base::Status report_damage(Found found) noexcept;
   void count_dropped(uint64_t count) noexcept;
 
   const TopicView& view_;

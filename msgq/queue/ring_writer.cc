@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "msgq/queue/ring_writer.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 
 #include "msgq/queue/futex.h"
+#include "msgq/queue/payload_check.h"
 #include "runtime/base/bytes.h"
 
 namespace camshaft::queue {
@@ -161,8 +160,7 @@ uint32_t RingWriter::commit(uint64_t size_bytes, int64_t mono_time_ns, uint64_t 
   const Constants& constants = view_.constants;
   const uint64_t sequence = newest_ + 1;
   const uint64_t time = static_cast<uint64_t>(mono_time_ns);
-  const uint64_t payload_check =
-      size_bytes <= constants.check_up_to_bytes ? XXH3_64bits(view_.payload(head_), size_bytes) : 0;
+  const uint64_t payload_hash = payload_check(constants, view_.payload(head_), size_bytes);
   Entry& e = view_.entry(sequence);
   // A reader that sees any of the new fields also sees that the stamp has changed.
   e.stamp.store(2 * sequence - 1, std::memory_order_relaxed);
@@ -170,9 +168,9 @@ uint32_t RingWriter::commit(uint64_t size_bytes, int64_t mono_time_ns, uint64_t 
   e.size_bytes.store(size_bytes, std::memory_order_release);
   e.mono_time_ns.store(time, std::memory_order_release);
   e.tag.store(tag, std::memory_order_release);
-  e.payload_check.store(payload_check, std::memory_order_release);
+  e.payload_check.store(payload_hash, std::memory_order_release);
   e.check.store(
-      entry_check(constants.generation, sequence, head_, size_bytes, time, tag, payload_check),
+      entry_check(constants.generation, sequence, head_, size_bytes, time, tag, payload_hash),
       std::memory_order_release);
   e.stamp.store(2 * sequence, std::memory_order_release);
 

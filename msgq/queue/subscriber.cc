@@ -190,6 +190,7 @@ Status Subscriber::wait(int64_t deadline_ns) noexcept {
     if (!sleep) return base::ok();
     if (now_ns >= deadline_ns) return {Code::kDeadlineExceeded, "queue.wait"};
     futex_wait(sleep->word, sleep->expected, std::min(deadline_ns, now_ns + kSleepSliceNs));
+    if (s.is_ready()) return base::ok();
   }
 }
 

@@ -205,9 +205,11 @@ base::Status TopicFile::map(const Constants& constants, Access access, const std
   mapping_ = memory;
   mapping_bytes_ = bytes;
   auto* base_address = static_cast<std::byte*>(memory);
+  // Who takes part shall not fault on its first messages.
+  const int populate = access == Access::kLook ? 0 : MAP_POPULATE;
   const auto place = [&](uint64_t at, uint64_t offset, uint64_t size, bool writable) {
     const int protection = PROT_READ | (writable ? PROT_WRITE : 0);
-    return ::mmap(base_address + at, size, protection, MAP_SHARED | MAP_FIXED, fd_,
+    return ::mmap(base_address + at, size, protection, MAP_SHARED | MAP_FIXED | populate, fd_,
                   static_cast<off_t>(offset)) != MAP_FAILED;
   };
   const bool publishes = access == Access::kPublish;
