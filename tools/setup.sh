@@ -19,6 +19,8 @@ packages=(
   capnproto libcapnp-dev libxxhash-dev libsodium-dev libpng-dev zlib1g-dev libzstd-dev
   # messages: the bridge to other machines, and what the queue is timed beside; the model checker
   libzmq3-dev cppzmq-dev spin
+  # linked by the bridge of messages between machines
+  libzmq3-dev
   # the OpenCL backend: headers; for its tests, a loader and a device on the CPU
   opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd
   # tests: tools, the ONNX conformance cases, sounds
