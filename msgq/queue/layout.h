@@ -49,7 +49,7 @@ struct alignas(kLineBytes) Reservation {
 };
 enum TopicState : uint32_t {
   kStateLive = 0,
-  kStateMoved = 1,  // another file has the topic's name now: open again
+  kStateMoved = 0x4556'4f4d,  // "MOVE": another file has the topic's name now: open again
 };
 
 // What the publisher changes with every message.

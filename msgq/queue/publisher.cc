@@ -233,7 +233,7 @@ base::Result<std::span<std::byte>> Publisher::reserve(uint64_t size_bytes) noexc
   State& s = *state_;
   s.has_reservation = false;
   const TopicView& view = s.file->view();
-  if (view.publisher->reservation.state.load(std::memory_order_acquire) != kStateLive) {
+  if (view.publisher->reservation.state.load(std::memory_order_acquire) == kStateMoved) {
     return s.gone();
   }
   if (size_bytes > view.max_message_bytes()) return s.refuse_size(size_bytes);
@@ -274,7 +274,7 @@ Status Publisher::resize(const TopicSize& size) {
   State& s = *state_;
   s.has_reservation = false;
   const TopicView& view = s.file->view();
-  if (view.publisher->reservation.state.load(std::memory_order_acquire) != kStateLive) {
+  if (view.publisher->reservation.state.load(std::memory_order_acquire) == kStateMoved) {
     return s.gone();
   }
   PublisherOptions options = s.options;

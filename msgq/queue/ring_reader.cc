@@ -18,30 +18,29 @@ constexpr int kMostAttempts = 16;
 Message::Message(Message&& other) noexcept
     : info_(std::exchange(other.info_, {})),
       data_(std::exchange(other.data_, nullptr)),
-      slot_(std::exchange(other.slot_, nullptr)) {}
+      payload_check_(other.payload_check_),
+      reader_(std::exchange(other.reader_, nullptr)) {}
 
 Message& Message::operator=(Message&& other) noexcept {
   if (this != &other) {
     (void)release();
     info_ = std::exchange(other.info_, {});
     data_ = std::exchange(other.data_, nullptr);
-    slot_ = std::exchange(other.slot_, nullptr);
+    payload_check_ = other.payload_check_;
+    reader_ = std::exchange(other.reader_, nullptr);
   }
   return *this;
 }
 
 bool Message::still_valid() const noexcept {
-  if (slot_ == nullptr) return true;
-  std::atomic_thread_fence(std::memory_order_acquire);  // what was read was read before this
-  return (slot_->lease.load(std::memory_order_acquire) & kLeaseRevoked) == 0;
+  return reader_ == nullptr || reader_->is_lease_valid();
 }
 
 bool Message::release() noexcept {
-  const bool was_valid = still_valid();
-  if (slot_ != nullptr) slot_->lease.store(0, std::memory_order_release);
+  const bool was_valid = reader_ == nullptr || reader_->end_lease();
   info_ = {};
   data_ = nullptr;
-  slot_ = nullptr;
+  reader_ = nullptr;
   return was_valid;
 }
 
@@ -140,13 +139,24 @@ RingReader::Found RingReader::describe(const Entry& entry, Description& found) c
 // Says what is read, then asks whether the publisher has left it: see RingWriter::extend.
 bool RingReader::lease(const Description& found) noexcept {
   if (found.info.size_bytes == 0) return true;
-  const uint64_t ring_bytes = view_.constants.ring_bytes;
-  slot_.lease.store(
-      lease_of({(found.position & (ring_bytes - 1)) / kLineBytes, lines_of(found.info.size_bytes)}),
-      std::memory_order_seq_cst);
-  if (!is_overwritten(found.position)) return true;
+  const Range range = {(found.position & (view_.constants.ring_bytes - 1)) / kLineBytes,
+                       lines_of(found.info.size_bytes)};
+  slot_.lease.store(lease_of(range), std::memory_order_seq_cst);
+  is_holding_ = !is_overwritten(found.position);
+  if (!is_holding_) slot_.lease.store(0, std::memory_order_release);
+  return is_holding_;
+}
+
+bool RingReader::is_lease_valid() const noexcept {
+  std::atomic_thread_fence(std::memory_order_acquire);  // what was read was read before this
+  return (slot_.lease.load(std::memory_order_acquire) & kLeaseRevoked) == 0;
+}
+
+bool RingReader::end_lease() noexcept {
+  const bool was_valid = is_lease_valid();
   slot_.lease.store(0, std::memory_order_release);
-  return false;
+  is_holding_ = false;
+  return was_valid;
 }
 
 // Goes on with a message that will stay for a while, not with the one overwritten next.
@@ -200,7 +210,7 @@ base::Status RingReader::report_damage(Found found) noexcept {
 }
 
 // The usual course in few branches and few lines of code: after a sleep all of it is cold.
-base::Result<Message> RingReader::take() noexcept {
+base::Result<Message> RingReader::take(Check when) noexcept {
   if (conflate_) conflate_to_newest();
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     Description found;
@@ -213,7 +223,7 @@ base::Result<Message> RingReader::take() noexcept {
       return report_damage(trouble);
     }
     Message message = leased(found);
-    if (!is_payload_intact(found)) [[unlikely]] {
+    if (when == Check::kNow && !is_intact(message, message.bytes())) [[unlikely]] {
       if (!message.release()) continue;  // taken back meanwhile: it is overwritten
       return report_damage(Found::kDamaged);
     }
@@ -240,17 +250,23 @@ bool RingReader::is_overwritten(uint64_t position) const noexcept {
          position + view_.constants.ring_bytes;
 }
 
-Message RingReader::leased(const Description& found) const noexcept {
+Message RingReader::leased(const Description& found) noexcept {
   Message message;
   message.info_ = found.info;
   message.data_ = view_.payload(found.position);
-  message.slot_ = found.info.size_bytes == 0 ? nullptr : &slot_;
+  message.payload_check_ = found.payload_check;
+  message.reader_ = is_holding_ ? this : nullptr;
   return message;
 }
 
-bool RingReader::is_payload_intact(const Description& found) const noexcept {
-  return payload_check(view_.constants, view_.payload(found.position), found.info.size_bytes) ==
-         found.payload_check;
+bool RingReader::is_intact(const Message& message, base::Bytes bytes) const noexcept {
+  return payload_check(view_.constants, bytes.data(), bytes.size()) == message.payload_check_;
+}
+
+base::Status RingReader::report_damaged_copy() noexcept {
+  slot_.received.store(--counters_.received, std::memory_order_relaxed);
+  slot_.corrupt.store(++counters_.corrupt, std::memory_order_relaxed);
+  return {base::Code::kCorrupt, "queue.payload"};
 }
 
 void RingReader::put_back(const MessageInfo& info) noexcept {

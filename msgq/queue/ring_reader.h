@@ -25,8 +25,16 @@ class RingReader {
   void start(Start where) noexcept;
   void set_next(uint64_t sequence) noexcept;
 
-  // The next message, leased; empty where there is none; kCorrupt where it is damaged.
-  base::Result<Message> take() noexcept;
+  // The next message, leased; empty where there is none; kCorrupt where it is damaged. Its payload
+  // is checked now, or by the caller once it has copied it: is_intact(), report_damaged_copy().
+  enum class Check : uint8_t { kNow, kLater };
+  base::Result<Message> take(Check when) noexcept;
+  // Whether a message is out that has not been released. One at a time.
+  bool is_holding() const { return is_holding_; }
+  bool is_lease_valid() const noexcept;
+  bool end_lease() noexcept;  // returns what is_lease_valid() said
+  bool is_intact(const Message& message, base::Bytes bytes) const noexcept;
+  base::Status report_damaged_copy() noexcept;
   // Takes back the last take(): the same message comes again, if it is not overwritten by then.
   void put_back(const MessageInfo& info) noexcept;
   // Notes that the message taken last was revoked before it was used.
@@ -49,8 +57,7 @@ class RingReader {
     uint64_t payload_check = 0;
     MessageInfo info;
   };
-  Message leased(const Description& found) const noexcept;
-  bool is_payload_intact(const Description& found) const noexcept;
+  Message leased(const Description& found) noexcept;
   bool is_overwritten(uint64_t position) const noexcept;
   [[gnu::cold]] Found get_past_trouble() noexcept;
   [[gnu::cold]] Found look(Description& found) const noexcept;
@@ -66,6 +73,7 @@ class RingReader {
   const TopicView& view_;
   ReaderSlot& slot_;
   bool conflate_;
+  bool is_holding_ = false;
   uint64_t next_ = 1;
   uint64_t dropped_ = 0;  // since the last message
   ReaderCounters counters_;

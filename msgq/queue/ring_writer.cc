@@ -178,6 +178,10 @@ uint32_t RingWriter::commit(uint64_t size_bytes, int64_t mono_time_ns, uint64_t 
   head_ += base::align_up(size_bytes, kLineBytes);
   newest_ = sequence;
   if (newest_ - oldest_ >= constants.entries) oldest_ = newest_ - constants.entries + 1;
+  std::atomic<uint64_t>& reserved = view_.publisher->reservation.reserved;
+  if (reserved.load(std::memory_order_relaxed) != reserved_) [[unlikely]] {
+    reserved.store(reserved_, std::memory_order_seq_cst);  // somebody else wrote there
+  }
   Progress& progress = view_.publisher->progress;
   progress.oldest.store(oldest_, std::memory_order_relaxed);
   progress.payload_bytes.store(progress.payload_bytes.load(std::memory_order_relaxed) + size_bytes,

@@ -65,12 +65,16 @@ void Subscriber::State::disconnect() noexcept {
   file.reset();
 }
 
+bool Subscriber::State::is_done() const noexcept {
+  return !reader->is_ready() && !reader->is_holding();
+}
+
 bool Subscriber::State::has_moved() const noexcept {
   return file->view().publisher->reservation.state.load(std::memory_order_seq_cst) == kStateMoved;
 }
 
 Status Subscriber::State::follow() noexcept {
-  if (file != nullptr && has_moved() && !reader->is_ready()) {
+  if (file != nullptr && has_moved() && is_done()) {
     disconnect();
     topics_seen = bells.topics().load(std::memory_order_seq_cst) - 1;  // look at once
   }
@@ -109,7 +113,7 @@ std::optional<FutexWait> Subscriber::State::prepare_sleep(uint32_t bell) noexcep
 
 void Subscriber::State::check_now(int64_t now_ns) noexcept {
   next_check_ns = now_ns + kSleepSliceNs;
-  if (file != nullptr && !file->has_name() && !reader->is_ready()) disconnect();
+  if (file != nullptr && !file->has_name() && is_done()) disconnect();
   if (file != nullptr) return;
   const Status status = connect();
   if (!status.is_ok() && !has_failed) pending = status;
@@ -149,19 +153,23 @@ base::Result<Subscriber> Subscriber::open(std::string_view topic,
   return Subscriber(std::move(state));
 }
 
-base::Result<Message> Subscriber::borrow() noexcept {
-  State& s = *state_;
-  if (s.file == nullptr || s.has_moved()) CAMSHAFT_TRY(s.follow());
-  if (s.file == nullptr) return Message();
-  if (s.reader->slot().lease.load(std::memory_order_relaxed) != 0) {
+base::Result<Message> Subscriber::State::take(RingReader::Check when) noexcept {
+  if (file == nullptr || has_moved()) [[unlikely]]
+    CAMSHAFT_TRY(follow());
+  if (file == nullptr) return Message();
+  if (reader->is_holding()) [[unlikely]] {
     return Status(Code::kInvalidArgument, "queue.not_released");
   }
-  return s.reader->take();
+  return reader->take(when);
+}
+
+base::Result<Message> Subscriber::borrow() noexcept {
+  return state_->take(RingReader::Check::kNow);
 }
 
 base::Result<MessageInfo> Subscriber::receive(std::span<std::byte> into) noexcept {
   for (int attempt = 0; attempt < kMostRevocations; ++attempt) {
-    base::Result<Message> message = borrow();
+    base::Result<Message> message = state_->take(RingReader::Check::kLater);
     if (!message) return message.error();
     const MessageInfo info = message->info();
     if (!*message) return info;
@@ -170,8 +178,13 @@ base::Result<MessageInfo> Subscriber::receive(std::span<std::byte> into) noexcep
       return Status(Code::kInvalidArgument, "queue.buffer_size");
     }
     copy_from_shared(into.data(), message->bytes().data(), info.size_bytes);
-    if (message->release()) return info;
-    state_->reader->count_revoked(info);
+    const bool is_intact =
+        state_->reader->is_intact(*message, {into.data(), static_cast<size_t>(info.size_bytes)});
+    if (!message->release()) {
+      state_->reader->count_revoked(info);
+    } else {
+      return is_intact ? base::Result<MessageInfo>(info) : state_->reader->report_damaged_copy();
+    }
   }
   return MessageInfo();
 }

@@ -22,7 +22,7 @@
 namespace camshaft::queue {
 
 class Poller;
-struct ReaderSlot;
+class RingReader;
 
 // Where a reader begins in a topic that has messages already.
 enum class Start : uint8_t {
@@ -72,7 +72,8 @@ class Message {
   friend class RingReader;
   MessageInfo info_;
   const std::byte* data_ = nullptr;
-  ReaderSlot* slot_ = nullptr;  // that holds the lease; null where nothing is held
+  uint64_t payload_check_ = 0;
+  RingReader* reader_ = nullptr;  // that holds the lease; null where nothing is held
 };
 
 // One thread at a time.

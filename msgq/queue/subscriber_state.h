@@ -42,8 +42,10 @@ struct Subscriber::State {
   // Connected, or the reason why not; follows a topic that has moved.
   base::Status follow() noexcept;
 
+  base::Result<Message> take(RingReader::Check when) noexcept;
   bool is_ready() const noexcept;
   bool has_moved() const noexcept;
+  bool is_done() const noexcept;  // with the file, if nothing more comes
   // Says that this reader is about to sleep, and where and at which value. Nothing where there is
   // something to do. `bell`: the poller's, or 0 to sleep at the topic's own word.
   std::optional<FutexWait> prepare_sleep(uint32_t bell) noexcept;
