@@ -76,6 +76,7 @@ LAYERS = (
     Layer("msgq/transport", ("msgq/queue", "runtime/base")),
     # Apart from the transports, so that a device build of those needs no ZeroMQ.
     Layer("msgq/bridge", ("msgq/transport", "runtime/base"), ("zmq",)),
+    Layer("msgq/capi", ("msgq/services", "msgq/transport", "msgq/schema", "runtime/base")),
     Layer("msgq/services", ("msgq/transport", "msgq/schema", "runtime/base")),
     Layer("msgq/frames", ("msgq/queue", "runtime/base")),
     Layer("msgq/schema", ("runtime/base",), ("capnp",),

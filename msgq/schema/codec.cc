@@ -458,8 +458,6 @@ base::Status decode(base::Bytes bytes, Message& message) noexcept {
     const kj::ArrayPtr<const capnp::word> words(reinterpret_cast<const capnp::word*>(bytes.data()),
                                                 bytes.size() / sizeof(capnp::word));
     KJ_REQUIRE(words.size() >= kFramingWords && words.asBytes().size() == bytes.size());
-    // Encoder makes one segment; more would have the reader allocate as the bytes say.
-    KJ_REQUIRE(base::load_le<uint32_t>(bytes.data()) == 0);
     capnp::ReaderOptions limits;
     limits.traversalLimitInWords = words.size();
     limits.nestingLimit = kNestingLimit;

@@ -33,7 +33,7 @@ class Encoder {
 };
 
 // Copies a message out into `message`, whose memory is used again where it suffices: a topic's
-// messages of a size allocate nothing after the first. `bytes` must not change meanwhile (copy what
+// messages of a size allocate nothing after the first (of one segment, as Encoder makes them). `bytes` must not change meanwhile (copy what
 // others may write to). A body of a kind that a newer writer knows comes out as none.
 //
 // Bytes that are no message give kCorrupt with a sentence, and `message` is then of no meaning.

@@ -3,6 +3,7 @@
 
 #include <capnp/message.h>
 #include <capnp/schema.h>
+#include <capnp/serialize.h>
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -147,6 +148,21 @@ TEST_CASE("a message may be anywhere in memory") {
   Message back;
   REQUIRE(decode(base::Bytes(shifted).subspan(3), back).is_ok());
   CHECK(to_json(back) == to_json(sample_message<Health>()));
+}
+
+TEST_CASE("messages of several segments, as other writers make them, are read too") {
+  capnp::MallocMessageBuilder builder(8, capnp::AllocationStrategy::FIXED_SIZE);
+  auto message = builder.initRoot<wire::Message>();
+  message.setService("health");
+  auto health = message.initHealth();
+  health.setProcess("modeld");
+  health.setReason("a text that is too long for the segment that it began in, so there are more");
+  REQUIRE(builder.getSegmentsForOutput().size() > 1);
+  const auto words = capnp::messageToFlatArray(builder);
+  const auto bytes = words.asBytes();
+  Message back;
+  REQUIRE(decode({reinterpret_cast<const std::byte*>(bytes.begin()), bytes.size()}, back).is_ok());
+  CHECK(std::get<Health>(back.body).process == "modeld");
 }
 
 TEST_CASE("changed bytes never crash, and never allocate without bound") {

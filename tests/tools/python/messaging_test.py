@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Messages from Python, between processes."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path[:0] = [os.path.join(ROOT, "tools/python"), os.path.join(ROOT, "tests/support")]
+
+from camshaft import _library, messaging  # noqa: E402
+from queue_domain import QueueDomain  # noqa: E402
+
+# Another process, that sends 20 messages a second until it is killed.
+SENDER = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from camshaft import messaging
+pub = messaging.PubMaster(["modelOutput"], prefix=sys.argv[2])
+for i in range(100000):
+    message = messaging.new_message("modelOutput")
+    message.modelOutput.frameId = i
+    outputs = message.modelOutput.init("outputs", 1)
+    outputs[0].name = "plan"
+    outputs[0].values = [float(i)] * 3000
+    pub.send("modelOutput", message)
+    time.sleep(0.05)
+"""
+
+
+class Messaging(unittest.TestCase):
+
+    def setUp(self):
+        self.domain = QueueDomain()
+        self.addCleanup(self.domain.__exit__)
+
+    def pub(self, *names):
+        return messaging.PubMaster(list(names), prefix=self.domain.prefix)
+
+    def sub(self, *names):
+        return messaging.SubMaster(list(names), name="test", prefix=self.domain.prefix)
+
+    def test_the_table_is_the_library_s(self):
+        rows = {}
+        for i in range(_library.lib.camshaft_service_count()):
+            row = _library.Service()
+            _library.check(_library.lib.camshaft_service_get(i, ctypes.byref(row)))
+            rows[row.name.decode()] = messaging.Service(
+                row.name.decode(), row.schema.decode(), row.rate_hz, row.log_decimation,
+                row.queue_bytes)
+        self.assertEqual(rows, messaging.services())
+
+    def test_messages_arrive_as_they_were_sent(self):
+        with self.pub("controls") as pub, self.sub("controls", "health") as sub:
+            self.assertFalse(sub.update())
+            self.assertFalse(sub["controls"].seen)
+            self.assertIsNone(sub.message("controls"))
+            message = messaging.new_message("controls")
+            message.controls.steeringAngleRad = 0.25
+            message.controls.alert = "Achtung, \u00c4pfel"
+            pub.send("controls", message)
+            self.assertTrue(sub.update(60))
+            self.assertTrue(sub["controls"].updated)
+            self.assertTrue(sub["controls"].valid)
+            self.assertEqual(sub["controls"].sequence, 1)
+            self.assertFalse(sub["health"].updated)
+            got = sub.message("controls")
+            self.assertEqual(got.controls.steeringAngleRad, 0.25)
+            self.assertEqual(got.controls.alert, "Achtung, \u00c4pfel")
+            self.assertLessEqual(got.monoTimeNs, messaging.now_ns())
+            self.assertEqual(sub.json("controls")["controls"]["alert"], "Achtung, \u00c4pfel")
+            self.assertFalse(sub.update())
+            self.assertFalse(sub["controls"].updated)
+
+    def test_every_message_in_order_or_the_newest(self):
+        with self.pub("controls") as pub, self.sub("controls") as newest, \
+                self.sub(("controls", {"conflate": 0})) as each:
+            for i in range(5):
+                message = messaging.new_message("controls")
+                message.controls.modelFrameId = i
+                pub.send("controls", message)
+            newest.update(60)
+            self.assertEqual(newest.message("controls").controls.modelFrameId, 4)
+            seen = []
+            while each.update():
+                seen.append(each.message("controls").controls.modelFrameId)
+            self.assertEqual(seen, [0, 1, 2, 3, 4])
+
+    def test_what_is_not_valid_says_why(self):
+        with self.pub("controls") as pub, self.sub("controls") as sub:
+            message = messaging.new_message("controls", valid=False)
+            message.reason = "no camera"
+            pub.send("controls", message)
+            sub.update(60)
+            self.assertEqual(sub.complaint(), "controls is not valid: no camera")
+            self.assertFalse(sub.all_ok())
+            pub.send("controls", messaging.new_message("controls"))
+            sub.update(60)
+            self.assertTrue(sub.all_ok(), sub.complaint())  # control
+
+    def test_a_killed_sender_is_late_by_how_much(self):
+        sender = subprocess.Popen([sys.executable, "-c", SENDER, os.path.join(ROOT, "tools/python"),
+                                   self.domain.prefix])
+        self.addCleanup(sender.kill)
+        with self.sub("modelOutput") as sub:
+            for _ in range(5):
+                self.assertTrue(sub.update(60))
+            outputs = sub.message("modelOutput").modelOutput.outputs
+            self.assertEqual(len(outputs[0].values), 3000)
+            sender.send_signal(signal.SIGKILL)
+            sender.wait()
+            sub.update(0.2)
+            last = sub["modelOutput"].sent_ns
+            time.sleep(0.2)
+            sub.update(0)
+            state = sub["modelOutput"]
+            self.assertEqual(state.late_since_ns, last + 50_000_000)
+            self.assertGreaterEqual(state.late_by_ns, 150_000_000)
+            self.assertRegex(sub.complaint(), r"^modelOutput is \d+ ms late: its message was due ")
+
+    def test_mistakes_are_told(self):
+        with self.assertRaisesRegex(messaging.Error, "there is no service 'carState'; there are "):
+            self.pub("carState")
+        with self.assertRaisesRegex(messaging.Error, "there is no service 'carState'"):
+            self.sub("carState")
+        with self.assertRaisesRegex(messaging.Error, "there is no service 'carState'"):
+            messaging.new_message("carState")
+        with self.pub("controls") as pub:
+            with self.assertRaisesRegex(messaging.Error, "has a publisher|taken|another"):
+                self.pub("controls")
+            with self.assertRaisesRegex(messaging.Error, "not a well-formed message"):
+                pub.send("controls", b"rubbish!")
+            with self.assertRaisesRegex(messaging.Error, "'controls' carries controls, not health"):
+                pub.send("controls", messaging.new_message("health"))
+            with self.assertRaisesRegex(messaging.Error, "does not send 'health'"):
+                pub.send("health", messaging.new_message("health"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Camshaft from Python: see camshaft.messaging."""
