@@ -64,6 +64,8 @@ class Builder {
   // Remembers that `is_exceeded` (bool[]) tells of a bound that the caller gave and that a run
   // broke, if what is being read is taken in that run.
   void watch_bound(Value is_exceeded);
+  // The same of operands whose extents, as the data has them, the model's operation does not take.
+  void watch_extents(Value are_wrong) { watch_bound(are_wrong); }
   const std::vector<Value>& watched_bounds() const { return watched_bounds_; }
 
   // Whether a formula may make so many elements; tells failure if not.

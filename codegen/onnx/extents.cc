@@ -341,6 +341,27 @@ Value without_counts(Value x) {
   return has_counts(x) ? x.builder()->with_counts(x, {}) : x;
 }
 
+void watch_equal(Value a, int axis_of_a, Value b, int axis_of_b) {
+  if (!has_count(a, axis_of_a) && !has_count(b, axis_of_b)) return;
+  const Value extent = extent_of(a, axis_of_a);
+  const Value other = extent_of(b, axis_of_b);
+  if (extent.index() == other.index()) return;
+  a.builder()->watch_extents(logical_not(equal(extent, other)));
+}
+
+void watch_indices(Value indices, Value extent) {
+  if (!indices || !extent || indices.elements() == 0) return;
+  indices = cast(indices, DType::kInt64);
+  std::vector<int> axes(static_cast<size_t>(indices.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  const auto furthest = [&](ir::ReduceKind kind) {
+    return reshape(axes.empty() ? indices : reduce(kind, indices, axes), {});
+  };
+  const Value is_low = less(furthest(ir::ReduceKind::kMin), 0.0);
+  const Value is_high = less_equal(extent, furthest(ir::ReduceKind::kMax));
+  extent.builder()->watch_extents(logical_or(is_low, is_high));
+}
+
 Value is_counted(Value x, int axis) {
   if (!has_count(x, axis)) return {};
   return less(place_axes(x.builder()->iota(x.dim(axis)), {axis}, x.rank()),

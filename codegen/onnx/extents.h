@@ -30,6 +30,12 @@ Value with_counts_of(Value x, Value like);
 // x as a plain tensor: all of it.
 Value without_counts(Value x);
 
+// Has runs told in which these extents differ, which the model must not have. No work in the plan
+// where they can't.
+void watch_equal(Value a, int axis_of_a, Value b, int axis_of_b);
+// Has runs told in which an index (integers, not negative) is not below `extent` (i64[]).
+void watch_indices(Value indices, Value extent);
+
 // Where index i of the axis is below the count: bool, 1 on all other axes; absent without a count.
 Value is_counted(Value x, int axis);
 // x with `fill` beyond the counts of these axes.

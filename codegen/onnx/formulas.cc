@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "codegen/onnx/builder.h"
+#include "codegen/onnx/extents.h"
 
 namespace camshaft::onnx {
 
@@ -22,6 +23,7 @@ Value matrix_product(Value a, Value b) {
   const bool column = b.rank() == 1;
   if (row) a = insert_axis(a, 0);
   if (column) b = insert_axis(b, 1);
+  watch_equal(a, a.rank() - 1, b, b.rank() - 2);
   const Value y = matmul(a, b);
   std::vector<int> gone;
   if (row) gone.push_back(y.rank() - 2);

@@ -17,6 +17,7 @@ Value read_gather(NodeReader& node) {
   const int axis = node.axis(node.int_attr("axis", 0), data.rank());
   if (!has_count(data, axis)) return gather(data, node.input(1), axis);
   const Value indices = wrapped(node.input(1), extent_of(data, axis));
+  watch_indices(indices, extent_of(data, axis));
   std::map<int, Value> others = node.builder().counts(data.index());
   others.erase(axis);
   return gather(node.builder().with_counts(data, std::move(others)), indices, axis);
@@ -27,7 +28,10 @@ Value read_gather_elements(NodeReader& node) {
   const Value data = without_counts(node.input(0));
   Value indices = node.input(1);
   const int axis = node.axis(node.int_attr("axis", 0), data.rank());
-  if (has_count(node.input(0), axis)) indices = wrapped(indices, extent_of(node.input(0), axis));
+  if (has_count(node.input(0), axis)) {
+    indices = wrapped(indices, extent_of(node.input(0), axis));
+    watch_indices(indices, extent_of(node.input(0), axis));
+  }
   if (data.rank() == 0 || indices.rank() != data.rank()) {
     return node.invalid("data and indices must be of one rank");
   }

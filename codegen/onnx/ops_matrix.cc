@@ -31,7 +31,7 @@ Value read_gemm(NodeReader& node) {
   if (!c && node.opset() < 11) return node.corrupt("input 2 (C) is missing");
   if (transpose_a) a = transpose(a, {1, 0});
   if (transpose_b) b = transpose(b, {1, 0});
-  Value y = matmul(a, b);
+  Value y = matrix_product(a, b);
   if (!y) return {};
   if (alpha != 1) y = alpha * y;
   if (!c || beta == 0) return y;

@@ -233,6 +233,11 @@ Value read_concat(NodeReader& node) {
   const int axis = node.axis(node.required_int("axis"), node.input(0).rank());
   for (int i = 0; i < node.input_count(); ++i) {
     if (!node.input(i)) return node.corrupt("input %d is missing", i);
+    for (int other = 0; other < node.input(i).rank(); ++other) {
+      if (other != axis && node.input(i).rank() == node.input(0).rank()) {
+        watch_equal(node.input(0), other, node.input(i), other);
+      }
+    }
   }
   const bool is_counted =
       std::any_of(node.inputs().begin(), node.inputs().end(),

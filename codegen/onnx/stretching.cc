@@ -52,6 +52,16 @@ std::optional<CommonAxis> common_axis(const std::vector<CommonAxis>& extents) {
   return common;
 }
 
+// Has runs told in which an operand has neither one element nor as many as the result.
+void watch_misfits(const std::vector<CommonAxis>& extents, const CommonAxis& common) {
+  Builder& builder = *common.extent.builder();
+  for (const CommonAxis& each : extents) {
+    if (each.extent.literal() != nullptr) continue;  // it is the result's, or it decides that
+    builder.watch_extents(
+        logical_not(logical_or(equal(each.extent, 1.0), equal(each.extent, common.extent))));
+  }
+}
+
 // x with its axis as the result has it: its first element everywhere if that is the only one.
 Value stretched_axis(Value x, int axis, const CommonAxis& common) {
   const Shape ones(static_cast<size_t>(x.rank()), 1);
@@ -87,8 +97,10 @@ std::vector<Value> stretched(std::vector<Value> operands) {
   int rank = 0;
   for (const Value& x : operands) rank = std::max(rank, x ? x.rank() : 0);
   for (int from_last = 0; from_last < rank; ++from_last) {
-    const std::optional<CommonAxis> common = common_axis(extents_of(operands, from_last));
+    const std::vector<CommonAxis> extents = extents_of(operands, from_last);
+    const std::optional<CommonAxis> common = common_axis(extents);
     if (!common) continue;
+    watch_misfits(extents, *common);
     for (Value& x : operands) {
       const int axis = own_axis(x, from_last);
       const bool is_counted = axis >= 0 && has_count(x, axis) && x.dim(axis) > 0;

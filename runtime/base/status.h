@@ -27,8 +27,8 @@ enum class Code : uint8_t {
   kOutOfMemory,
   kDeviceFault,      // sticky until Device::reset()
   kInternal,
-  kBoundExceeded,    // a run needs more than a bound given when compiling: its outputs are not what
-                     // the model means: exit 5
+  kBoundExceeded,    // a run needs more than a bound given when compiling, or its data gives
+                     // operands extents that don't fit: it has no outputs: exit 5
   kBusy,             // somebody else has it, or no place is free: exit 2
 };
 

@@ -48,8 +48,8 @@ enum {
   CAMSHAFT_OUT_OF_MEMORY = 9,
   CAMSHAFT_DEVICE_FAULT = 10, /* until camshaft_session_recover() */
   CAMSHAFT_INTERNAL = 11,
-  /* A run needs more than a bound that the plan was compiled with allows: its outputs are not what
-   * the model means. */
+  /* A run needs more than a bound that the plan was compiled with allows, or its data gives operands
+   * extents that don't fit together: it has no outputs. */
   CAMSHAFT_BOUND_EXCEEDED = 12,
   CAMSHAFT_BUSY = 13
 };

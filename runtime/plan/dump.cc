@@ -46,7 +46,7 @@ std::string unit_text(const std::string& unit) {
 
 // What an output is for that the model doesn't have.
 std::string purpose_text(const PlanInfo& info, size_t output) {
-  if (info.exceeded_output == output) return "  whether a bound was too small";
+  if (info.exceeded_output == output) return "  whether a bound was too small, or extents did not fit";
   std::string counted;
   for (const TensorInfo& other : info.outputs) {
     if (other.counted_axes.empty() || other.count_output != output) continue;

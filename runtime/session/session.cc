@@ -368,10 +368,19 @@ Status Session::check_exceeded() const noexcept {
                             length == 0 ? "" : ", ", bound.name.c_str(),
                             static_cast<long long>(bound.most));
   }
+  const auto run = static_cast<unsigned long long>(sequence_);
+  if (length == 0) {
+    return base::fail(
+        Code::kBoundExceeded, "session.extents",
+        "run %llu gives operands extents that the model's operation does not take (its "
+        "inputs decide them), so there are no outputs; check the inputs",
+        run);
+  }
   return base::fail(Code::kBoundExceeded, "session.bound",
                     "run %llu needs more than a bound allows that the plan was compiled with (%s), "
-                    "so its outputs are not what the model means; compile with a larger --bound",
-                    static_cast<unsigned long long>(sequence_), bounds);
+                    "or gives operands extents that don't fit, so its outputs are not what the "
+                    "model means; compile with a larger --bound, or check the inputs",
+                    run, bounds);
 }
 
 Status Session::output_extents(uint32_t index, std::span<int64_t> extents) const noexcept {

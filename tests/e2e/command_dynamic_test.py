@@ -83,7 +83,7 @@ class Extents(models.CommandTest):
         page = self.camshaft("inspect", self.path("m.plan")).stdout
         self.assertRegex(page, r"(?m)^  y +f32 +\[<=5, 4\] ")
         self.assertRegex(page, r"(?m)^  y\.count +i64 +\[1\] .*  how long is y$")
-        self.assertRegex(page, r"(?m)^  camshaft.bound_exceeded +bool .*whether a bound was too small$")
+        self.assertRegex(page, r"(?m)^  camshaft.bound_exceeded +bool .*whether a bound was too small, or extents did not fit$")
         self.assertRegex(page, r"(?m)^bounds\n  places +6\n  y +5$")
         document = self.document("inspect", self.path("m.plan"))
         self.assertEqual(document["outputs"][0]["counted_axes"], [0])

@@ -157,6 +157,36 @@ REFUSED = {
         y = Pad<mode="reflect">(v, amounts)""", "fixed number of elements"),
 }
 
+# What a run may give extents that don't fit together: right where onnxruntime runs, a sentence where
+# it refuses.
+MISFITS = {
+    "add": ("float[a,b] y", "n = Not(m)  w = Compress<axis=0>(x, n)  y = Add(w, v)"),
+    "fixed": ("float[a,b] y", "y = Sub(v, x)"),
+    "where": ("float[a,b] y", """
+        n = Not(m)
+        w = Compress<axis=0>(x, n)
+        up = Greater(w, w)
+        y = Where(up, v, x)"""),
+    "matmul": ("float[a,b] y", """
+        n = Not(m)
+        w = Compress<axis=0>(x, n)
+        t = Transpose(w)
+        y = MatMul(t, v)"""),
+    "matmul_of_fixed": ("float[a,b] y", "t = Transpose(v)  y = MatMul(t, x)"),
+    "gemm": ("float[a,b] y", "y = Gemm<transA=1>(x, v)"),
+    "beside": ("float[a,b] y", """
+        n = Not(m)
+        w = Compress<axis=0>(x, n)
+        y = Concat<axis=1>(w, v)"""),
+    "gather": ("float[a,b] y", "y = Gather<axis=0>(v, three)"),
+    "gather_from_the_end": ("float[a,b] y", """
+        back = Constant<value=int64[2] {-1,-4}>()
+        y = Gather<axis=0>(v, back)"""),
+    "gather_elements": ("float[a,b] y", """
+        i = Constant<value=int64[1,6] {0,1,2,3,4,0}>()
+        y = GatherElements<axis=0>(v, i)"""),
+}
+
 # Of nothing, onnxruntime gives 0 and NumPy NaN.
 MEANS = ("mean_loss", "cross_entropy", "cross_entropy_ignoring", "pixel_losses")
 
@@ -212,6 +242,32 @@ class OnnxExtents(unittest.TestCase):
 
     def test_images(self):
         self.check(IMAGES, "2,4,6")
+
+    def test_misfits(self):
+        x = np.random.default_rng(4).standard_normal((8, 6)).astype(np.float32)
+        cases = []
+        for name, (outputs, nodes) in MISFITS.items():
+            model = model_of("6", outputs, nodes)
+            for i, mask in enumerate(masks()):
+                try:
+                    expected = reference(model, {"x": x, "m": mask})
+                    if name == "beside" and mask.sum() in (0, 8):
+                        expected = []  # onnxruntime takes an empty piece for none; ONNX doesn't
+                except NOT_DEFINED:
+                    expected = []
+                cases.append(onnx_cases.Case("%s_%d" % (name, i), model, [x, mask], expected,
+                                             1e-5, 1e-5))
+        with tempfile.TemporaryDirectory() as folder:
+            results = onnx_cases.run_cases(cases, folder, on=("llvm", "cpu"))
+        for result in results:
+            with self.subTest(result.case.name):
+                if result.case.outputs:
+                    self.assertEqual(result.status, "passed", result.problems)
+                else:
+                    self.assertEqual(result.status, "failed", "a wrong result was handed out")
+                    self.assertIn("extents", result.problems[0])
+        refused = {r.case.name[:-2] for r in results if not r.case.outputs}
+        self.assertEqual(refused, set(MISFITS), "some are always defined")
 
     def test_refused(self):
         x = np.zeros((8, 6), np.float32)
