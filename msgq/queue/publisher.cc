@@ -9,6 +9,7 @@
 
 #include "msgq/queue/copy.h"
 #include "msgq/queue/domain.h"
+#include "msgq/queue/payload_check.h"
 #include "msgq/queue/ring_writer.h"
 #include "msgq/queue/topic_file.h"
 #include "runtime/base/clock.h"
@@ -162,6 +163,7 @@ struct Publisher::State {
   Bells bells;
   std::unique_ptr<TopicFile> file;
   std::unique_ptr<RingWriter> writer;
+  std::byte* reserved = nullptr;
   uint64_t reserved_bytes = 0;
   bool has_reservation = false;
   int64_t next_check_ns = 0;
@@ -171,7 +173,7 @@ struct Publisher::State {
   Status gone() noexcept;
   void check_now(int64_t now_ns) noexcept;
   void ring_bells() noexcept;
-  void adopt(Opened opened) noexcept;
+  void finish(uint64_t size_bytes, uint64_t tag, uint64_t payload_hash) noexcept;
 };
 
 Publisher::Publisher(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -187,6 +189,7 @@ base::Result<Publisher> Publisher::open(std::string_view topic, const PublisherO
   CAMSHAFT_TRY_ASSIGN(Opened opened, Opener(topic, folder, options).open());
   std::unique_ptr<State> state(new State{std::string(topic), folder, options, std::move(bells),
                                          std::move(opened.file), std::move(opened.writer)});
+  state->next_check_ns = base::mono_time_ns() + kCheckPeriodNs;
   state->bells.ring_all();
   return Publisher(std::move(state));
 }
@@ -242,6 +245,7 @@ base::Result<std::span<std::byte>> Publisher::reserve(uint64_t size_bytes) noexc
     s.writer->count_refusal();
     return Status(Code::kBusy, "queue.held");
   }
+  s.reserved = bytes;
   s.reserved_bytes = size_bytes;
   s.has_reservation = true;
   return std::span<std::byte>(bytes, size_bytes);
@@ -252,22 +256,30 @@ Status Publisher::commit(uint64_t size_bytes, uint64_t tag) noexcept {
   if (!s.has_reservation || size_bytes > s.reserved_bytes) {
     return {Code::kInvalidArgument, "queue.commit"};
   }
-  s.has_reservation = false;
-  const int64_t now_ns = base::mono_time_ns();
-  if ((s.writer->commit(size_bytes, now_ns, tag) & kWakeBells) != 0) s.ring_bells();
-  if (now_ns >= s.next_check_ns) s.check_now(now_ns);
+  const Constants& constants = s.file->view().constants;
+  s.finish(size_bytes, tag, payload_check(constants, s.reserved, size_bytes));
   return base::ok();
+}
+
+void Publisher::State::finish(uint64_t size_bytes, uint64_t tag, uint64_t payload_hash) noexcept {
+  has_reservation = false;
+  const int64_t now_ns = base::mono_time_ns();
+  if ((writer->commit(size_bytes, now_ns, tag, payload_hash) & kWakeBells) != 0) ring_bells();
+  if (now_ns >= next_check_ns) check_now(now_ns);
 }
 
 void Publisher::cancel() noexcept {
   state_->has_reservation = false;
 }
 
+// The check is of the caller's bytes: what happens to the copy from now on can be told.
 Status Publisher::publish(base::Bytes payload, uint64_t tag) noexcept {
   auto space = reserve(payload.size());
   if (!space) return space.error();
   copy_to_shared(space->data(), payload.data(), payload.size());
-  return commit(payload.size(), tag);
+  const Constants& constants = state_->file->view().constants;
+  state_->finish(payload.size(), tag, payload_check(constants, payload.data(), payload.size()));
+  return base::ok();
 }
 
 Status Publisher::resize(const TopicSize& size) {

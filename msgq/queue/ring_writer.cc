@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "msgq/queue/futex.h"
-#include "msgq/queue/payload_check.h"
 #include "runtime/base/bytes.h"
 
 namespace camshaft::queue {
@@ -156,11 +155,11 @@ void RingWriter::move_reserved(uint64_t reserved) noexcept {
   }
 }
 
-uint32_t RingWriter::commit(uint64_t size_bytes, int64_t mono_time_ns, uint64_t tag) noexcept {
+uint32_t RingWriter::commit(uint64_t size_bytes, int64_t mono_time_ns, uint64_t tag,
+                            uint64_t payload_hash) noexcept {
   const Constants& constants = view_.constants;
   const uint64_t sequence = newest_ + 1;
   const uint64_t time = static_cast<uint64_t>(mono_time_ns);
-  const uint64_t payload_hash = payload_check(constants, view_.payload(head_), size_bytes);
   Entry& e = view_.entry(sequence);
   // A reader that sees any of the new fields also sees that the stamp has changed.
   e.stamp.store(2 * sequence - 1, std::memory_order_relaxed);

@@ -30,7 +30,8 @@ class RingWriter {
 
   // Makes the message in the first `size_bytes` of what was reserved visible, and wakes who sleeps
   // at the topic. Returns the flags of the wake word: kWakeBells where bells must ring too.
-  uint32_t commit(uint64_t size_bytes, int64_t mono_time_ns, uint64_t tag) noexcept;
+  uint32_t commit(uint64_t size_bytes, int64_t mono_time_ns, uint64_t tag,
+                  uint64_t payload_hash) noexcept;
 
   // Wakes all sleepers, for news that are not messages. Returns what commit() does.
   uint32_t wake_all() noexcept;
