@@ -62,6 +62,7 @@ base::Result<Opened> finished(std::unique_ptr<TopicFile> file) {
   if (writer == nullptr) return Status(Code::kCorrupt, "queue.attach");
   file->view().publisher->progress.publisher_pid.store(static_cast<uint64_t>(::getpid()),
                                                        std::memory_order_relaxed);
+  writer->wake_after_death();  // bells ring for every publisher that opens
   return Opened{std::move(file), std::move(writer)};
 }
 

@@ -199,6 +199,11 @@ uint32_t RingWriter::wake_all() noexcept {
   return value & kWakeFlags;
 }
 
+void RingWriter::wake_after_death() noexcept {
+  view_.wake->word.fetch_add(kWakeFlags + 1, std::memory_order_seq_cst);
+  futex_wake_all(&view_.wake->word);
+}
+
 void RingWriter::count_refusal() noexcept {
   std::atomic<uint64_t>& refused = view_.publisher->progress.refused;
   refused.store(refused.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

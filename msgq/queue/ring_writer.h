@@ -35,6 +35,8 @@ class RingWriter {
 
   // Wakes all sleepers, for news that are not messages. Returns what commit() does.
   uint32_t wake_all() noexcept;
+  // The same, even for sleepers whose flags a publisher took that died before it woke them.
+  void wake_after_death() noexcept;
 
   uint64_t newest() const { return newest_; }
   void count_refusal() noexcept;
