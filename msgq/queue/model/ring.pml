@@ -21,20 +21,21 @@
 #define LINES 4
 #define ENTRIES 2
 #ifndef MESSAGES
-#define MESSAGES 3
+#define MESSAGES 4
 #endif
-#define READERS 2
+#ifndef READERS
+#define READERS 1
+#endif
 
 byte line[LINES];                          /* holds a message's number */
 bool written[LINES];                       /* is being written */
 byte read[LINES];                          /* is being read by so many */
-bool reads[LINES];                         /* by reader 1, which may die */
+bool reads[LINES];                         /* by the last reader, which may die */
 byte reserved, newest;
 byte stamp[ENTRIES], position[ENTRIES], lines[ENTRIES];
 byte lease_at[READERS], lease_lines[READERS];   /* one word */
 bool lease_revoked[READERS];                    /* of the same word */
 bool dead[READERS];
-bool publisher_done;
 
 /* The first lease in the way of [start, start + wanted): its distance and its end, from start. */
 inline find_obstacle() {
@@ -92,14 +93,12 @@ inline no_room() {
   od;
   start = head
 #else
-  /* Somebody may have let go since; what counts is that nobody dead is to blame. */
-  i = 0; blamed = 0;
-  do
-  :: i < READERS -> blamed = blamed || !dead[i]; i++
-  :: else -> break
-  od;
-  assert(blamed);
-  refused = 1
+  /* Tries again when a reader has let go or died. Where all are dead there must be room. */
+  if
+  :: dead[0] && dead[READERS - 1] -> assert(!retried); retried = 1
+  :: else -> lease_lines[0] == 0 || dead[0]
+  fi;
+  start = head
 #endif
 }
 
@@ -133,7 +132,7 @@ inline write_entry() {
 
 proctype publisher() {
   byte number = 1, head, start, wanted, obstacle_begin, obstacle_end, distance, end, i, at;
-  bool refused, blamed;
+  bool retried;
   do
   :: number > MESSAGES -> break
   :: else ->
@@ -142,13 +141,9 @@ proctype publisher() {
      :: wanted = 2
      fi;
      start = head;
-     refused = 0;
+     retried = 0;
      do
-     :: start + wanted - head > LINES -> no_room();
-        if
-        :: refused -> break
-        :: else
-        fi
+     :: start + wanted - head > LINES -> no_room()
      :: else ->
         find_obstacle();
         if
@@ -167,15 +162,10 @@ proctype publisher() {
            fi
         fi
      od;
-     if
-     :: refused
-     :: else ->
-        write_lines();
-        write_entry();
-        atomic { head = head + wanted; number++; obstacle_begin = 0; obstacle_end = 0 }
-     fi
-  od;
-  publisher_done = 1
+     write_lines();
+     write_entry();
+     atomic { head = head + wanted; number++; obstacle_begin = 0; obstacle_end = 0 }
+  od
 }
 
 /* Reads message `next` line by line once it has a lease for it. */
@@ -188,11 +178,11 @@ inline read_lines() {
 #ifndef REVOKE
        assert(!written[at]);
 #endif
-       read[at]++; reads[at] = me == 1 || reads[at]
+       read[at]++; reads[at] = me == READERS - 1 || reads[at]
      }
      atomic {
        whole = whole && line[at] == next && !written[at];
-       read[at]--; reads[at] = me != 1 && reads[at]; i++; at = 0
+       read[at]--; reads[at] = me != READERS - 1 && reads[at]; i++; at = 0
      }
   :: else -> break
   od;
@@ -240,12 +230,12 @@ proctype reader(byte me) {
   } unless { dead[me] }
 }
 
-/* Kills a reader, at any time, in the middle of anything; what it was reading it reads no more. */
+/* Kills the last reader, at any time, in the middle of anything; what it was reading it reads no more. */
 active proctype killer() {
   byte i;
   if
   :: atomic {
-       dead[1] = 1;
+       dead[READERS - 1] = 1;
        i = 0;
        do
        :: i < LINES -> read[i] = read[i] - reads[i]; reads[i] = 0; i++
@@ -257,5 +247,12 @@ active proctype killer() {
 }
 
 init {
-  atomic { run publisher(); run reader(0); run reader(1) }
+  atomic {
+    run publisher();
+    run reader(0);
+    if
+    :: READERS > 1 -> run reader(1)
+    :: else
+    fi
+  }
 }
