@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emit/model_digest.h"
+#include "codegen/emit/narrow_storage.h"
 #include "codegen/emit/plan_text.h"
 #include "codegen/emit/target_builder.h"
 #include "codegen/onnx/reader.h"
@@ -155,8 +156,16 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
       options.dump("graph after " + std::string(pass), ir::print_graph(after, false));
     };
   }
-  CAMSHAFT_TRY_ASSIGN(const ir::Graph simplified, passes::run_pipeline(graph, pass_options));
-  if (report != nullptr) report->pass_seconds = seconds_since(start_ns);
+  CAMSHAFT_TRY_ASSIGN(ir::Graph simplified, passes::run_pipeline(graph, pass_options));
+  if (options.float_dtype != ir::DType::kFloat32) {
+    simplified = narrow_storage(simplified, options.float_dtype, options.fuse);
+    if (options.dump) options.dump("graph of narrow floats", ir::print_graph(simplified, false));
+  }
+  if (report != nullptr) {
+    report->pass_seconds = seconds_since(start_ns);
+    report->graph = graph;
+    report->compiled = simplified;
+  }
   plan::PlanContents contents;
   contents.info.model_name = plan_text(graph.name);
   contents.info.producer = std::string("camshaft ") + base::kVersion;

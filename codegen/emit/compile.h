@@ -30,7 +30,9 @@ struct CompileOptions {
   std::map<std::string, std::string> frozen_text = {};
   std::map<std::string, int64_t> bounds = {};  // --bound
   int threads = 1;                             // most threads that a kernel may be split among
-  bool fuse = true;                            // false: a kernel a node, to find a bad fusion
+  // --dtype: what products read and convolutions store: f32, f16 or bf16. Sums are in f32.
+  ir::DType float_dtype = ir::DType::kFloat32;
+  bool fuse = true;  // false: a kernel a node, to find a bad fusion
   std::set<std::string> disabled_passes;
   bool keep_source = true;  // store the kernels' text, for inspect --source
   // Called for each region in the order of the launches: what to do it with; nothing for the usual
@@ -67,6 +69,8 @@ struct CompileReport {
   double read_seconds = 0;
   double pass_seconds = 0;
   std::vector<TargetReport> targets;
+  ir::Graph graph;     // as read
+  ir::Graph compiled;  // as scheduled: after the passes, of the dtype in memory
 };
 
 // Reads and compiles `path`. On failure `problems` lists all that is wrong with the model (each

@@ -23,6 +23,7 @@
 // - A Pool window that meets only padding gives the identity too (average: 0). Pad's kReflect pads
 //   at most extent - 1 on a side, kWrap at most the extent. A Gather index out of range is an error
 //   of the model: the oracle refuses it, a kernel must not read outside the tensor.
+// - Conv and MatMul of f16 or bf16 give f32, in which they are summed.
 // - Conv, MatMul, Pool, Reduce stay structured down to lowering.
 //
 // The same contract is executable: infer_type() and verify_graph() check it, and
@@ -46,6 +47,10 @@ using base::DType;
 using Shape = std::vector<int64_t>;
 using NodeId = int32_t;
 inline constexpr NodeId kNoNode = -1;
+
+constexpr bool is_half(DType dtype) {
+  return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+}
 
 struct TensorType {
   DType dtype = DType::kFloat32;

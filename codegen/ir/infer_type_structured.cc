@@ -53,6 +53,11 @@ TypeResult infer_scan(const TypeQuery& query) {
   return query.operand(0);
 }
 
+// Sums of halves are f32.
+DType product_dtype(DType operands) {
+  return is_half(operands) ? DType::kFloat32 : operands;
+}
+
 TypeResult infer_matmul(const TypeQuery& query) {
   const TensorType& a = query.operand(0);
   const TensorType& b = query.operand(1);
@@ -70,7 +75,7 @@ TypeResult infer_matmul(const TypeQuery& query) {
                   static_cast<long long>(a.shape[rank - 1]),
                   static_cast<long long>(b.shape[rank - 2]));
   }
-  TensorType type = a;
+  TensorType type{product_dtype(a.dtype), a.shape};
   type.shape[rank - 1] = b.shape[rank - 1];
   return checked_type(query, std::move(type));
 }
@@ -131,11 +136,11 @@ base::Result<int64_t> window_positions(const TypeQuery& query, const Window& win
 }
 
 TypeResult infer_windowed(const TypeQuery& query, const Window& window, const int64_t* kernel,
-                          int64_t channels) {
+                          int64_t channels, DType dtype) {
   const TensorType& x = query.operand(0);
   const size_t spatial = x.shape.size() - 2;
   CAMSHAFT_TRY(check_window(query, window, kernel, spatial));
-  TensorType type{x.dtype, {x.shape[0], channels}};
+  TensorType type{dtype, {x.shape[0], channels}};
   for (size_t i = 0; i < spatial; ++i) {
     CAMSHAFT_TRY_ASSIGN(const int64_t positions,
                         window_positions(query, window, x.shape[i + 2], kernel[i], i));
@@ -161,7 +166,7 @@ TypeResult infer_conv(const TypeQuery& query) {
                   static_cast<long long>(attrs.groups));
   }
   const Window window{attrs.strides, attrs.dilations, attrs.pads_begin, attrs.pads_end, false};
-  return infer_windowed(query, window, w.shape.data() + 2, w.shape[0]);
+  return infer_windowed(query, window, w.shape.data() + 2, w.shape[0], product_dtype(x.dtype));
 }
 
 TypeResult infer_pool(const TypeQuery& query) {
@@ -176,7 +181,7 @@ TypeResult infer_pool(const TypeQuery& query) {
   }
   const Window window{attrs.strides, attrs.dilations, attrs.pads_begin, attrs.pads_end,
                       attrs.ceil_mode};
-  return infer_windowed(query, window, attrs.kernel.data(), x.shape[1]);
+  return infer_windowed(query, window, attrs.kernel.data(), x.shape[1], x.dtype);
 }
 
 TypeResult infer_gather(const TypeQuery& query) {

@@ -28,9 +28,9 @@ int64_t common_block(const Task& task) {
   return in == out && in > 1 ? in : 0;
 }
 
-// Words, and the bytes of quantized pools.
+// Words, halves, and the bytes of quantized pools.
 bool takes_dtype(DType dtype) {
-  return has_tiles(dtype) || dtype == DType::kInt8 || dtype == DType::kUInt8;
+  return has_tiles(dtype) || ir::is_half(dtype) || dtype == DType::kInt8 || dtype == DType::kUInt8;
 }
 
 bool is_windowed(const Task& task) {
@@ -93,7 +93,7 @@ class ChannelWindow {
   virtual ExprId finish(ExprId sum, const Tile& tile, int64_t pixel, ExprId row) = 0;
 
   int32_t lanes() const { return knobs_.lanes; }
-  DType dtype() const { return task_.type(task_.region.root).dtype; }
+  DType dtype() const { return compute_dtype(task_.type(task_.region.root).dtype); }
   ExprId splat(double value) { return kernel_.splat(value, {dtype(), lanes()}); }
 
   const Task& task_;
@@ -121,7 +121,8 @@ class ChannelWindow {
                                  kernel_.int_const(tap));
                  const ExprId offset = layout_offset(kernel_, task_.type(x_).shape,
                                                      task_.schedule.buffer(x_).layout, index);
-                 const ExprId x = kernel_.load(frame_.arrays.at(x_), offset, lanes());
+                 const ExprId x =
+                     kernel_.cast(kernel_.load(frame_.arrays.at(x_), offset, lanes()), dtype());
                  inside.push_back(put(p, combine(get(p), x, c, tap_row, tap)));
                }
              }

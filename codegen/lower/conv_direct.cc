@@ -3,10 +3,12 @@
 // blocked input into a register tile of pixels x vectors of output channels. Weights are packed at
 // compile time in the order in which the loops read them:
 //   [group][vectors of output channels][input block][tap][channel in block][vector][lane]
-// so the inner loop streams them. No padding is stored and no bound is tested in it: see window.h.
+// so the inner loop streams them. Of bf16, two channels at a time are read, and packed, as a word
+// (pairs.h). No padding is stored and no bound is tested in it: see window.h.
 #include <algorithm>
 
 #include "codegen/lower/frame.h"
+#include "codegen/lower/pairs.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
 #include "codegen/lower/tile_store.h"
@@ -35,7 +37,9 @@ struct Conv {
   int64_t lanes;
   int64_t vectors;        // of output channels in a group
   int64_t element_bytes;  // of input and weights
+  int64_t step = 1;       // channels that are read at once: 2 are a pair
 
+  bool reads_pairs() const { return step == 2; }
   int64_t taps() const { return in_channels * window.taps(); }
 };
 
@@ -71,23 +75,25 @@ Conv make_conv(const Task& task, int32_t lanes) {
       conv.window.is_pointwise() && (conv.window.is_dense() || conv.window.last.out <= kShortRow);
   conv.groups = attrs.groups;
   conv.in_channels = w[1];
-  conv.element_bytes = base::dtype_size_bytes(node.type.dtype);
+  conv.element_bytes = base::dtype_size_bytes(task.type(conv.x).dtype);
   conv.window.strip =
       strip_pixels(task.target, conv.window.pixels(), conv.in_channels * conv.element_bytes);
   conv.out_channels = w[0] / attrs.groups;
   const int64_t block = task.schedule.buffer(conv.x).layout.channel_block;
   conv.in_block = conv.in_channels % block == 0 ? block : 1;
+  if (task.type(conv.x).dtype == DType::kBFloat16 && conv.in_block % 2 == 0) conv.step = 2;
   conv.lanes = lanes;
   conv.vectors = (conv.out_channels + lanes - 1) / lanes;
   return conv;
 }
 
-// Position of a weight vector in the packed array, all in vectors' first lanes: constant parts in
-// numbers, variable parts in expressions. `width` is the vectors of this set of output channels.
+// Position of a weight vector in the packed array (of elements, or of pairs), all in vectors' first
+// lanes: constant parts in numbers, variable parts in expressions. `width` is the vectors of this
+// set of output channels.
 struct Packing {
   const Conv& conv;
-  int64_t per_set(int64_t width) const { return conv.taps() * width * conv.lanes; }
-  int64_t group_size() const { return conv.taps() * conv.vectors * conv.lanes; }
+  int64_t per_set(int64_t width) const { return conv.taps() / conv.step * width * conv.lanes; }
+  int64_t group_size() const { return per_set(conv.vectors); }
 };
 
 void pack_weights(const Conv& conv, int64_t set_vectors, WeightPacker& packer) {
@@ -97,10 +103,11 @@ void pack_weights(const Conv& conv, int64_t set_vectors, WeightPacker& packer) {
       const int64_t width = std::min(set_vectors, conv.vectors - first);
       for (int64_t c0 = 0; c0 < conv.in_channels; c0 += conv.in_block) {
         for (int64_t tap = 0; tap < window.taps(); ++tap) {
-          for (int64_t c = c0; c < c0 + conv.in_block; ++c) {
-            for (int64_t lane = 0; lane < width * conv.lanes; ++lane) {
-              const int64_t o = first * conv.lanes + lane;
-              const int64_t row = (g * conv.out_channels + o) * conv.in_channels + c;
+          for (int64_t c = c0; c < c0 + conv.in_block; c += conv.step) {
+            for (int64_t i = 0; i < width * conv.lanes * conv.step; ++i) {
+              const int64_t o = first * conv.lanes + i / conv.step;
+              const int64_t row =
+                  (g * conv.out_channels + o) * conv.in_channels + c + i % conv.step;
               o < conv.out_channels ? packer.put(row * window.taps() + tap) : packer.skip();
             }
           }
@@ -119,9 +126,11 @@ class Emitter {
         frame_(task, "conv_direct", knobs, {conv_.w}),
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays) {
-    weights_ =
-        PackedWeights(frame_, "w", conv_.w, conv_.groups * Packing{conv_}.group_size(),
-                      [&](WeightPacker& packer) { pack_weights(conv_, knobs.vectors, packer); });
+    weights_ = PackedWeights(
+        frame_, "w", conv_.w, weight_count() * conv_.step,
+        [&](WeightPacker& packer) { pack_weights(conv_, knobs.vectors, packer); },
+        conv_.reads_pairs());
+    if (conv_.reads_pairs()) pairs_ = frame_.add_pairs(conv_.x);
     acc_ = kernel_.add_local("acc", dtype(), knobs.pixels * knobs.vectors * knobs.lanes);
   }
 
@@ -150,9 +159,9 @@ class Emitter {
   DType dtype() const { return task_.type(conv_.node).dtype; }
   int64_t weight_count() const { return conv_.groups * Packing{conv_}.group_size(); }
   int64_t weight_bytes() const {
-    return weights_.in_memory() ? weight_count() * conv_.element_bytes : 0;
+    return weights_.in_memory() ? weight_count() * weights_.element_bytes() : 0;
   }
-  int64_t line() const { return line_elements(dtype()); }  // of the caches
+  int64_t line() const { return line_elements(task_.type(conv_.x).dtype); }  // of the caches
 
   // Which of the two loops, over rows and over sets of output channels, is the outer one: the inner
   // one's operand passes once for each step of the outer one, unless it stays in the caches.
@@ -236,11 +245,13 @@ class Emitter {
     const int64_t tiles = (strip.rows + knobs_.pixels - 1) / knobs_.pixels;
     const int64_t steps = tiles * blocks * (rows_outside_ ? 1 : conv_.window.rows());
     const int64_t set = Packing{conv_}.per_set(acc.vectors());
-    const int64_t lines = (set / line() + steps - 1) / steps;
+    const int64_t weights_in_line = line() / conv_.step;
+    const int64_t lines = (set / weights_in_line + steps - 1) / steps;
     ExprId number = tile.number;
     if (!rows_outside_) number = kernel_.add(kernel_.mul(row, tiles), number);
     const ExprId step = kernel_.add(kernel_.mul(number, blocks), block);
-    const ExprId first = kernel_.add(kernel_.add(base, set), kernel_.mul(step, lines * line()));
+    const ExprId first =
+        kernel_.add(kernel_.add(base, set), kernel_.mul(step, lines * weights_in_line));
     return weights_.prefetch(kernel_, first, lines);
   }
 
@@ -275,30 +286,28 @@ class Emitter {
 
   std::vector<Stmt> tap_body(TileAccumulators& acc, const Tile& tile, const Place& place,
                              int64_t unroll) {
-    if (unroll > conv_.in_block) unroll = conv_.in_block;
-    if (unroll < 1 || conv_.in_block % unroll != 0) unroll = 1;
-    return loop(kernel_, "c", conv_.in_block / unroll, LoopKind::kSerial, [&](ExprId step) {
+    const int64_t steps = conv_.in_block / conv_.step;
+    unroll = std::min(unroll / conv_.step, steps);
+    if (unroll < 1 || steps % unroll != 0) unroll = 1;
+    return loop(kernel_, "c", steps / unroll, LoopKind::kSerial, [&](ExprId turn) {
       std::vector<Stmt> inside;
       for (int64_t u = 0; u < unroll; ++u) {
-        const ExprId channel = kernel_.add(kernel_.mul(step, unroll), u);
-        const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(place.taps, conv_.in_block), channel),
+        const ExprId step = kernel_.add(kernel_.mul(turn, unroll), u);
+        const ExprId at = kernel_.mul(kernel_.add(kernel_.mul(place.taps, steps), step),
                                       acc.vectors() * conv_.lanes);
-        const ExprId c = kernel_.add(kernel_.mul(place.block, conv_.in_block), channel);
+        const ExprId c =
+            kernel_.add(kernel_.mul(place.block, conv_.in_block), kernel_.mul(step, conv_.step));
         append(inside, step_body(acc, tile, kernel_.add(place.weights, at), c, place));
       }
       return inside;
     });
   }
 
-  // One reduction step: input channel `c` of the group at one tap.
+  // One reduction step: input channel `c` of the group, or the pair that it begins, at one tap.
   std::vector<Stmt> step_body(TileAccumulators& acc, const Tile& tile, ExprId weights, ExprId c,
                               const Place& place) {
     const ExprId channel = kernel_.add(kernel_.mul(group_, conv_.in_channels), c);
-    std::vector<ExprId> w;
-    for (int64_t v = 0; v < acc.vectors(); ++v) {
-      w.push_back(weights_.vector(kernel_, kernel_.add(weights, v * conv_.lanes), conv_.lanes));
-    }
-    std::vector<std::vector<Stmt>> by_pixel;
+    std::vector<std::vector<Stmt>> products;
     for (int64_t p = 0; p < tile.pixels; ++p) {
       int64_t tap = 0;
       if (kernel_.is_int_const(place.tap, &tap) &&
@@ -307,13 +316,31 @@ class Emitter {
       }
       const Index index = input_index(kernel_, conv_.window, n_, channel, place.row,
                                       kernel_.add(tile.first, p), place.tap_row, place.tap);
-      const ExprId x = evaluator_.value(conv_.x, index);
-      std::vector<Stmt>& row = by_pixel.emplace_back();
+      std::vector<Stmt>& row = products.emplace_back();
+      const Pair xs = conv_.reads_pairs() ? pair_of(index, row) : Pair{};
+      std::vector<Stmt> seconds;
       for (int64_t v = 0; v < acc.vectors(); ++v) {
-        row.push_back(acc.multiply_add(p, v, x, w[static_cast<size_t>(v)]));
+        const ExprId w = kernel_.add(weights, v * conv_.lanes);
+        if (!conv_.reads_pairs()) {
+          row.push_back(acc.multiply_add(p, v, evaluator_.value(conv_.x, index),
+                                         weights_.vector(kernel_, w, conv_.lanes)));
+          continue;
+        }
+        const Pair ws = weights_.vector_of_pairs(kernel_, w, conv_.lanes);
+        row.push_back(acc.multiply_add_vectors(p, v, xs.first, ws.first));
+        seconds.push_back(acc.multiply_add_vectors(p, v, xs.second, ws.second));
       }
+      append(row, std::move(seconds));
     }
-    return in_register_order(std::move(by_pixel));
+    return in_register_order(std::move(products));
+  }
+
+  // The input's channels index[1] and the one after it, in all lanes.
+  Pair pair_of(const Index& index, std::vector<Stmt>& body) {
+    const ExprId offset = layout_offset(kernel_, task_.type(conv_.x).shape,
+                                        task_.schedule.buffer(conv_.x).layout, index);
+    const ExprId word = kernel_.load(pairs_, kernel_.div(offset, 2));
+    return broadcast_pair(kernel_, word, conv_.lanes, body);
   }
 
   std::vector<Stmt> store(TileAccumulators& acc, const Tile& tile, ExprId set, ExprId row) {
@@ -344,6 +371,7 @@ class Emitter {
   Kernel& kernel_;
   Evaluator evaluator_;
   PackedWeights weights_;
+  ir::ArrayId pairs_ = -1;  // of the input, where it is read so
   ir::ArrayId acc_ = -1;
   bool rows_outside_ = true;
   ExprId group_ = ir::kNoExpr;
@@ -364,8 +392,12 @@ std::vector<Knobs> knobs_conv_direct(const Task& task) {
   const ir::Shape& w = task.type(task.node(task.region.root).inputs[1]).shape;
   const int64_t groups = task.node(task.region.root).as<ir::ConvAttrs>().groups;
   const Conv conv = make_conv(task, lanes_for(task, w[0] / groups));
-  return rank_tiles(task.target, conv.window.strips(), conv.vectors,
-                    static_cast<int32_t>(conv.lanes));
+  std::vector<Knobs> ranked =
+      rank_tiles(task.target, conv.window.strips(), conv.vectors, static_cast<int32_t>(conv.lanes));
+  std::erase_if(ranked, [&](const Knobs& knobs) {
+    return conv.reads_pairs() && !pairs_fit(task.target, knobs);
+  });
+  return ranked;
 }
 
 LoweredKernel emit_conv_direct(const Task& task, const Knobs& knobs) {

@@ -130,8 +130,8 @@ LoweredKernel emit_conv_winograd(const Task& task, const Knobs& knobs) {
   const WinogradConv conv = *find_winograd_conv(task);
   LoweredKernel lowered = WinogradEmitter(task, conv, knobs).emit();
   lowered.relative_error =
-      winograd_error(make_winograd(knobs.winograd), winograd_weights(task, conv), conv.out_channels,
-                     conv.in_channels);
+      winograd_error(make_winograd(knobs.winograd), winograd_weights(task, conv).data(),
+                     conv.out_channels, conv.in_channels);
   return lowered;
 }
 

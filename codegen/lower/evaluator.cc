@@ -40,7 +40,13 @@ Stmt Evaluator::store_output(ir::ArrayId array, const Index& index, ExprId value
   const ir::TensorType& type = task_.type(output);
   const ExprId offset =
       layout_offset(kernel_, type.shape, task_.schedule.buffer(output).layout, index);
-  return ir::make_store(array, offset, kernel_.cast(value, type.dtype));
+  // What was rounded to a half, and is stored as that, needs no second rounding.
+  const ir::Expr& last = kernel_.expr(value);
+  const bool is_widened =
+      last.op == KOp::kCast && kernel_.expr(last.args[0]).type.dtype == type.dtype;
+  const ExprId stored =
+      ir::is_half(type.dtype) && is_widened ? last.args[0] : kernel_.cast(value, type.dtype);
+  return ir::make_store(array, offset, stored);
 }
 
 ExprId Evaluator::evaluate(NodeId id, const Index& index) {

@@ -38,6 +38,11 @@ ir::ArrayId Frame::add_scratch(std::string_view name, DType dtype, int64_t eleme
   return kernel().add_param(name, dtype, elements, true);
 }
 
+ir::ArrayId Frame::add_pairs(NodeId leaf) {
+  lowered.arguments.push_back({leaf, {}, false});
+  return kernel().add_param("pairs", DType::kUInt32, task.type(leaf).elements() / 2, false);
+}
+
 std::vector<Stmt> loop(Kernel& kernel, const char* name, int64_t extent, ir::LoopKind kind,
                        const Body& body) {
   if (extent <= 0) return {};

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Strategy `gemm`: matrix products [M, K] x [K, N]. A constant right side that all batches share is
 // packed at compile time as [vectors of columns][K][vector][lane], and then batches are just more
-// rows. Any other right side is packed by the kernel into a panel on the stack, once for all rows,
-// so that it may be transposed, sliced or of any width. Rows = 1 is a matrix-vector product: the
-// tile is then one row of many vectors and streams the weights.
+// rows; of bf16, two neighbours along K are a word then (pairs.h). Any other right side is packed
+// by the kernel into a panel on the stack, once for all rows, so that it may be transposed, sliced
+// or of any width. Rows = 1 is a matrix-vector product: the tile is then one row of many vectors
+// and streams the weights.
 #include <algorithm>
 
 #include "codegen/ir/graph_constants.h"
 #include "codegen/lower/frame.h"
+#include "codegen/lower/pairs.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
 #include "codegen/lower/tile_store.h"
@@ -57,9 +59,20 @@ struct Product {
   int64_t lanes = 8;
   int64_t vectors = 0;
   int64_t element_bytes = 4;
+  int64_t step = 1;  // numbers along the inner axis that are read at once: 2 are a pair
 
+  int64_t steps() const { return inner / step; }
+  bool reads_pairs() const { return step == 2; }
   bool is_shared() const { return shared != ir::kNoNode; }
 };
+
+// Is the left side in memory as it is, and of pairs?
+bool has_pairs(const Task& task, const Product& p) {
+  const std::vector<NodeId>& leaves = task.region.leaves;
+  return task.type(p.a).dtype == DType::kBFloat16 && p.is_shared() && p.inner % 2 == 0 &&
+         std::binary_search(leaves.begin(), leaves.end(), p.a) &&
+         task.schedule.buffer(p.a).layout.channel_block == 1;
+}
 
 Product make_product(const Task& task, int64_t lanes) {
   Product p;
@@ -77,6 +90,7 @@ Product make_product(const Task& task, int64_t lanes) {
     p.rows *= p.batches;
     p.batches = 1;
   }
+  if (has_pairs(task, p)) p.step = 2;
   p.lanes = lanes;
   p.element_bytes = base::dtype_size_bytes(task.type(p.node).dtype);
   p.vectors = (p.columns + lanes - 1) / lanes;
@@ -93,10 +107,11 @@ int32_t product_lanes(const Task& task) {
 void pack_columns(const Product& p, int64_t set_vectors, WeightPacker& packer) {
   for (int64_t first = 0; first < p.vectors; first += set_vectors) {
     const int64_t width = std::min(set_vectors, p.vectors - first) * p.lanes;
-    for (int64_t k = 0; k < p.inner; ++k) {
-      for (int64_t lane = 0; lane < width; ++lane) {
-        const int64_t column = first * p.lanes + lane;
-        column < p.columns ? packer.put(k * p.columns + column) : packer.skip();
+    for (int64_t k = 0; k < p.inner; k += p.step) {
+      for (int64_t i = 0; i < width * p.step; ++i) {
+        const int64_t column = first * p.lanes + i / p.step;
+        const int64_t row = k + i % p.step;
+        column < p.columns ? packer.put(row * p.columns + column) : packer.skip();
       }
     }
   }
@@ -112,8 +127,10 @@ class Emitter {
         evaluator_(kernel_, task, frame_.arrays) {
     if (product_.is_shared()) {
       shared_ = PackedWeights(
-          frame_, "b", product_.shared, packed_count(),
-          [&](WeightPacker& packer) { pack_columns(product_, knobs.vectors, packer); });
+          frame_, "b", product_.shared, packed_count() * product_.step,
+          [&](WeightPacker& packer) { pack_columns(product_, knobs.vectors, packer); },
+          product_.reads_pairs());
+      if (product_.reads_pairs()) pairs_ = frame_.add_pairs(product_.a);
     } else {
       panel_ = kernel_.add_local("b", dtype(), product_.inner * knobs.vectors * knobs.lanes);
     }
@@ -163,7 +180,8 @@ class Emitter {
     return false;
   }
 
-  int64_t packed_count() const { return product_.inner * product_.vectors * product_.lanes; }
+  // Elements, or pairs.
+  int64_t packed_count() const { return product_.steps() * product_.vectors * product_.lanes; }
   int64_t strip_rows() const {
     return std::max<int64_t>(kStripRows / knobs_.pixels, 1) * knobs_.pixels;
   }
@@ -267,8 +285,8 @@ class Emitter {
   std::vector<Stmt> tile(const Ahead& ahead, ExprId first, int64_t rows) {
     TileAccumulators acc(kernel_, acc_, rows, ahead.vectors, product_.lanes);
     std::vector<Stmt> body = acc.clear();
-    const int64_t unroll = knobs_.unroll;
-    const int64_t full = product_.inner / unroll;
+    const int64_t unroll = std::max<int64_t>(knobs_.unroll / product_.step, 1);
+    const int64_t full = product_.steps() / unroll;
     append(body, loop(kernel_, "k", full, LoopKind::kSerial, [&](ExprId step) {
              std::vector<Stmt> inside = prefetch_next_set(ahead, step, full);
              for (int64_t u = 0; u < unroll; ++u) {
@@ -278,7 +296,7 @@ class Emitter {
              return inside;
            }));
     append(body,
-           loop(kernel_, "k", product_.inner - full * unroll, LoopKind::kSerial, [&](ExprId k) {
+           loop(kernel_, "k", product_.steps() - full * unroll, LoopKind::kSerial, [&](ExprId k) {
              return step_body(acc, ahead.set, first, kernel_.add(k, full * unroll));
            }));
     append(body, store(acc, ahead.set, first));
@@ -289,34 +307,52 @@ class Emitter {
   // each step. (The single row of a matrix-vector product streams them, as the hardware expects.)
   std::vector<Stmt> prefetch_next_set(const Ahead& ahead, ExprId step, int64_t steps_of_tile) {
     const int64_t all = packed_count();
-    const bool is_little = all * product_.element_bytes < kPrefetchBytes;
+    const bool is_little = all * shared_.element_bytes() < kPrefetchBytes;
     if (!shared_.in_memory() || product_.rows == 1 || is_little) return {};
     const int64_t tiles = (ahead.rows + knobs_.pixels - 1) / knobs_.pixels;
     const int64_t steps = tiles * steps_of_tile;
-    const int64_t set = product_.inner * ahead.vectors * product_.lanes;
-    const int64_t line = line_elements(dtype());
+    const int64_t set = product_.steps() * ahead.vectors * product_.lanes;
+    const int64_t line = line_elements(frame_.task.type(product_.b).dtype) / product_.step;
     const int64_t lines = (set / line + steps - 1) / steps;
-    const ExprId base = kernel_.mul(ahead.set, product_.inner * knobs_.vectors * product_.lanes);
+    const ExprId base = kernel_.mul(ahead.set, product_.steps() * knobs_.vectors * product_.lanes);
     const ExprId number = kernel_.add(kernel_.mul(ahead.number, steps_of_tile), step);
     const ExprId first = kernel_.add(kernel_.add(base, set), kernel_.mul(number, lines * line));
     return shared_.prefetch(kernel_, first, lines);
   }
 
+  // Step `k` along the inner axis.
   std::vector<Stmt> step_body(TileAccumulators& acc, ExprId set, ExprId first, ExprId k) {
     const ExprId base = !product_.is_shared()
                             ? kernel_.int_const(0)
-                            : kernel_.mul(set, product_.inner * knobs_.vectors * product_.lanes);
+                            : kernel_.mul(set, product_.steps() * knobs_.vectors * product_.lanes);
     const ExprId at = kernel_.add(base, kernel_.mul(k, acc.vectors() * product_.lanes));
-    std::vector<std::vector<Stmt>> by_row;
+    std::vector<std::vector<Stmt>> products;
     for (int64_t r = 0; r < acc.pixels(); ++r) {
-      std::vector<Stmt>& row = by_row.emplace_back();
-      const ExprId x = evaluator_.value(product_.a, row_index(kernel_.add(first, r), k));
+      const Index index = row_index(kernel_.add(first, r), kernel_.mul(k, product_.step));
+      std::vector<Stmt>& row = products.emplace_back();
+      const Pair xs = product_.reads_pairs() ? pair_of(index, row) : Pair{};
+      std::vector<Stmt> seconds;
       for (int64_t v = 0; v < acc.vectors(); ++v) {
-        const ExprId w = columns(kernel_.add(at, v * product_.lanes));
-        row.push_back(acc.multiply_add(r, v, x, w));
+        const ExprId place = kernel_.add(at, v * product_.lanes);
+        if (!product_.reads_pairs()) {
+          const ExprId x = evaluator_.value(product_.a, index);
+          row.push_back(acc.multiply_add(r, v, x, columns(place)));
+          continue;
+        }
+        const Pair ws = shared_.vector_of_pairs(kernel_, place, product_.lanes);
+        row.push_back(acc.multiply_add_vectors(r, v, xs.first, ws.first));
+        seconds.push_back(acc.multiply_add_vectors(r, v, xs.second, ws.second));
       }
+      append(row, std::move(seconds));
     }
-    return in_register_order(std::move(by_row));
+    return in_register_order(std::move(products));
+  }
+
+  // The left side's number at `index` and the one after it, in all lanes.
+  Pair pair_of(const Index& index, std::vector<Stmt>& body) {
+    const ExprId offset = layout_offset(kernel_, frame_.task.type(product_.a).shape, {}, index);
+    const ExprId word = kernel_.load(pairs_, kernel_.div(offset, 2));
+    return broadcast_pair(kernel_, word, product_.lanes, body);
   }
 
   // A vector of the packed right side.
@@ -348,6 +384,7 @@ class Emitter {
   Evaluator evaluator_;
   PackedWeights shared_;    // where all batches share the right side
   ir::ArrayId panel_ = -1;  // where they don't
+  ir::ArrayId pairs_ = -1;  // of the left side, where it is read so
   ir::ArrayId acc_ = -1;
   int64_t strip_ = 1;
   ExprId batch_ = ir::kNoExpr;
@@ -368,6 +405,7 @@ std::vector<Knobs> knobs_gemm(const Task& task) {
   std::vector<Knobs> ranked =
       rank_tiles(task.target, {{p.rows, 1}}, p.vectors, static_cast<int32_t>(p.lanes));
   std::erase_if(ranked, [&](const Knobs& k) {
+    if (p.reads_pairs() && !pairs_fit(task.target, k)) return true;
     return !p.is_shared() && p.inner * k.vectors * k.lanes * p.element_bytes > kPanelBytes;
   });
   for (Knobs& knobs : ranked) {

@@ -17,12 +17,14 @@ WeightPacker::WeightPacker(const ir::Literal& literal, int64_t elements)
     : from_(literal.bytes.data()),
       size_(static_cast<size_t>(base::dtype_size_bytes(literal.type.dtype))),
       bytes_(static_cast<size_t>(elements) * size_) {
-  CAMSHAFT_CHECK(size_ == 4 || size_ == 8);
+  CAMSHAFT_CHECK(size_ == 2 || size_ == 4 || size_ == 8);
 }
 
 void WeightPacker::put(int64_t place) {
   const std::byte* from = from_ + static_cast<size_t>(place) * size_;
-  if (size_ == 4) {
+  if (size_ == 2) {
+    std::memcpy(bytes_.data() + at_, from, 2);
+  } else if (size_ == 4) {
     std::memcpy(bytes_.data() + at_, from, 4);
   } else {
     std::memcpy(bytes_.data() + at_, from, 8);
@@ -31,8 +33,8 @@ void WeightPacker::put(int64_t place) {
 }
 
 PackedWeights::PackedWeights(Frame& frame, std::string_view name, NodeId weights, int64_t elements,
-                             const Pack& pack)
-    : dtype_(frame.task.type(weights).dtype) {
+                             const Pack& pack, bool pairs)
+    : dtype_(frame.task.type(weights).dtype), pairs_(pairs) {
   const std::optional<double> number = ir::splat_value(frame.task.graph(), weights);
   if (number) {
     number_ = *number;
@@ -42,12 +44,21 @@ PackedWeights::PackedWeights(Frame& frame, std::string_view name, NodeId weights
   CAMSHAFT_CHECK(literal != nullptr);
   WeightPacker packer(*literal, elements);
   pack(packer);
-  array_ = frame.add_constant(name, dtype_, packer.take());
+  array_ = frame.add_constant(name, pairs ? ir::DType::kUInt32 : dtype_, packer.take());
 }
 
 ExprId PackedWeights::vector(Kernel& kernel, ExprId at, int64_t lanes) const {
   const auto count = static_cast<int32_t>(lanes);
-  return in_memory() ? kernel.load(array_, at, count) : kernel.splat(number_, {dtype_, count});
+  const ir::DType dtype = compute_dtype(dtype_);
+  return in_memory() ? kernel.cast(kernel.load(array_, at, count), dtype)
+                     : kernel.splat(number_, {dtype, count});
+}
+
+Pair PackedWeights::vector_of_pairs(Kernel& kernel, ExprId at, int64_t lanes) const {
+  const auto count = static_cast<int32_t>(lanes);
+  if (in_memory()) return widen_pair(kernel, kernel.load(array_, at, count));
+  const ExprId number = kernel.splat(number_, {compute_dtype(dtype_), count});
+  return {number, number};
 }
 
 }  // namespace camshaft::lower

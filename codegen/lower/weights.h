@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/lower/frame.h"
+#include "codegen/lower/pairs.h"
 #include "codegen/lower/tile.h"
 
 namespace camshaft::lower {
@@ -20,8 +21,8 @@ bool are_known(const Task& task, NodeId weights);
 // Copies elements of a literal, in an order of the caller's.
 class WeightPacker {
  public:
-  // `elements` packed ones, zeros at first. `literal` must outlive the packer; its elements have 4
-  // or 8 bytes.
+  // `elements` packed ones, zeros at first. `literal` must outlive the packer; its elements have 2,
+  // 4 or 8 bytes.
   WeightPacker(const ir::Literal& literal, int64_t elements);
   // The next one is element `place` of the literal. The one after it stays 0.
   void put(int64_t place);
@@ -41,13 +42,19 @@ class PackedWeights {
 
   PackedWeights() = default;
   // Adds a parameter of `elements` elements, in the order of `pack`, to the frame, unless the
-  // weights are all one number. They must be known. Before any local array.
+  // weights are all one number. They must be known. Before any local array. With `pairs`, of bf16,
+  // each two neighbours are one word (pairs.h).
   PackedWeights(Frame& frame, std::string_view name, NodeId weights, int64_t elements,
-                const Pack& pack);
+                const Pack& pack, bool pairs = false);
 
   bool in_memory() const { return array_ >= 0; }
-  // Packed elements [at, at + lanes). Only the number of them is looked at where all are equal.
+  // Of what positions count: elements, or words.
+  int64_t element_bytes() const { return base::dtype_size_bytes(dtype_) * (pairs_ ? 2 : 1); }
+  // Packed elements [at, at + lanes), in the compute dtype. Only the number of them is looked at
+  // where all are equal.
   ExprId vector(Kernel& kernel, ExprId at, int64_t lanes) const;
+  // The same of words [at, at + lanes).
+  Pair vector_of_pairs(Kernel& kernel, ExprId at, int64_t lanes) const;
   // As prefetch_lines(). They must be in memory.
   std::vector<Stmt> prefetch(Kernel& kernel, ExprId first, int64_t lines) const {
     return prefetch_lines(kernel, array_, first, lines);
@@ -56,6 +63,7 @@ class PackedWeights {
  private:
   ir::ArrayId array_ = -1;
   ir::DType dtype_ = ir::DType::kFloat32;
+  bool pairs_ = false;
   double number_ = 0;
 };
 

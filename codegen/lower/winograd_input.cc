@@ -70,7 +70,8 @@ std::vector<Stmt> WinogradEmitter::patch_row(const Place& place, ExprId block, E
     const Index index = {place.image, kernel_.mul(block, lanes_), h, kernel_.add(left, i)};
     const ExprId at = layout_offset(kernel_, task_.type(conv_.x).shape,
                                     task_.schedule.buffer(conv_.x).layout, index);
-    line.push_back(ops.let(kernel_.load(frame_.arrays.at(conv_.x), at, lanes_)));
+    const ExprId x = kernel_.load(frame_.arrays.at(conv_.x), at, lanes_);
+    line.push_back(ops.let(kernel_.cast(x, DType::kFloat32)));
   }
   const std::vector<ExprId> transformed = transform_input(winograd_, ops, line);
   for (int64_t i = 0; i < n_; ++i) {

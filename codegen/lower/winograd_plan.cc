@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "codegen/ir/graph_constants.h"
+#include "codegen/ir/literal.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
 
@@ -96,8 +97,13 @@ std::optional<WinogradConv> find_winograd_conv(const Task& task) {
   return fits ? std::optional(conv) : std::nullopt;
 }
 
-const float* winograd_weights(const Task& task, const WinogradConv& conv) {
-  return ir::literal_of(task.graph(), conv.w)->data<float>();
+std::vector<float> winograd_weights(const Task& task, const WinogradConv& conv) {
+  const ir::Literal& literal = *ir::literal_of(task.graph(), conv.w);
+  std::vector<float> weights(static_cast<size_t>(literal.type.elements()));
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = static_cast<float>(ir::literal_as_double(literal, static_cast<int64_t>(i)));
+  }
+  return weights;
 }
 
 WinogradCut cut_winograd(const WinogradConv& conv, const Knobs& knobs, int threads) {
@@ -158,9 +164,10 @@ std::vector<Knobs> rank_winograd(const Task& task, const WinogradConv& conv) {
     Knobs knobs;
   };
   std::vector<Candidate> candidates;
+  const std::vector<float> weights = winograd_weights(task, conv);
   for (const int64_t outputs : kWinogradOutputs) {
-    const double error = winograd_error(make_winograd(outputs), winograd_weights(task, conv),
-                                        conv.out_channels, conv.in_channels);
+    const double error =
+        winograd_error(make_winograd(outputs), weights.data(), conv.out_channels, conv.in_channels);
     if (outputs > 2 && error > kMaxError) continue;
     const int64_t tiles = conv.tiles(outputs);
     for (const int64_t block : block_sizes(tiles)) {

@@ -30,7 +30,8 @@ struct WinogradConv {
   }
 };
 std::optional<WinogradConv> find_winograd_conv(const Task& task);
-const float* winograd_weights(const Task& task, const WinogradConv& conv);
+// [out][in][3][3].
+std::vector<float> winograd_weights(const Task& task, const WinogradConv& conv);
 
 // How the work is cut. A block of tiles is transformed, multiplied and transformed back before the
 // next one, so that what lies between stays in the caches. Blocks are dealt out in `chunks` and

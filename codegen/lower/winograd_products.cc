@@ -18,7 +18,7 @@ constexpr int64_t kPrefetchBytes = 256 << 10;
 }  // namespace
 
 std::vector<std::byte> WinogradEmitter::pack() const {
-  const float* weights = winograd_weights(task_, conv_);
+  const std::vector<float> weights = winograd_weights(task_, conv_);
   const int64_t in = conv_.in_channels;
   const int64_t group_channels = group_vectors_ * lanes_;
   const int64_t set_channels = knobs_.vectors * lanes_;
@@ -29,7 +29,8 @@ std::vector<std::byte> WinogradEmitter::pack() const {
     const int64_t width = std::min(set_channels, group_channels - set * set_channels);
     const int64_t group = o / group_channels * places_ * group_channels * in;
     for (int64_t c = 0; c < in; ++c) {
-      const std::vector<double> window = transform_weights(winograd_, weights + (o * in + c) * 9);
+      const std::vector<double> window =
+          transform_weights(winograd_, weights.data() + (o * in + c) * 9);
       const int64_t at = set * set_channels * in + c * width + in_group % set_channels;
       for (int64_t place = 0; place < places_; ++place) {
         packed[static_cast<size_t>(group + place * group_channels * in + at)] =

@@ -125,6 +125,15 @@ Value scan(Value x, ir::ScanAttrs attrs) {
   return x ? x.builder()->add(ir::Op::kScan, {x}, attrs) : Value();
 }
 
+namespace {
+
+// In the operands' dtype: the graph sums halves in f32.
+Value product(ir::Op op, Value a, Value b, ir::Attrs attrs) {
+  return cast(a.builder()->add(op, {a, b}, std::move(attrs)), a.dtype());
+}
+
+}  // namespace
+
 Value matmul(Value a, Value b) {
   if (!a || !b) return {};
   CAMSHAFT_CHECK(a.rank() >= 2 && b.rank() >= 2);
@@ -140,9 +149,8 @@ Value matmul(Value a, Value b) {
         std::accumulate(batch_a.begin(), batch_a.end(), a.dim(-2), std::multiplies<int64_t>());
     Shape shape = a.shape();
     shape.back() = n;
-    return reshape(
-        a.builder()->add(ir::Op::kMatMul, {reshape(a, {rows, k}), reshape(b, {b.dim(-2), n})}),
-        std::move(shape));
+    return reshape(product(ir::Op::kMatMul, reshape(a, {rows, k}), reshape(b, {b.dim(-2), n}), {}),
+                   std::move(shape));
   }
   std::optional<Shape> batch = broadcast_shapes(batch_a, batch_b);
   if (!batch) {
@@ -153,11 +161,11 @@ Value matmul(Value a, Value b) {
   Shape shape_b = std::move(*batch);
   shape_a.insert(shape_a.end(), {a.dim(-2), k});
   shape_b.insert(shape_b.end(), {b.dim(-2), n});
-  return a.builder()->add(ir::Op::kMatMul, {broadcast_to(a, shape_a), broadcast_to(b, shape_b)});
+  return product(ir::Op::kMatMul, broadcast_to(a, shape_a), broadcast_to(b, shape_b), {});
 }
 
 Value conv(Value x, Value w, ir::ConvAttrs attrs) {
-  return x && w ? x.builder()->add(ir::Op::kConv, {x, w}, std::move(attrs)) : Value();
+  return x && w ? product(ir::Op::kConv, x, w, std::move(attrs)) : Value();
 }
 
 Value pool(Value x, ir::PoolAttrs attrs) {

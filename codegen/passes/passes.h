@@ -7,6 +7,8 @@
 // and the payload of a NaN may change.
 #pragma once
 
+#include <set>
+
 #include "codegen/ir/graph.h"
 
 namespace camshaft::passes {
@@ -18,8 +20,9 @@ Graph remove_dead(const Graph& graph);
 
 // Computes nodes whose operands are all constants (or Broadcasts of constants), with the oracle,
 // rounding once to the node's dtype. A Broadcast stays: constants don't grow beyond twice the bytes
-// they were computed from, by a Cast or a table's Gather four times (64 KiB are always allowed). Exact where the runtime's functions are
-// correctly rounded; otherwise this is the more precise value.
+// they were computed from, by a Cast or a table's Gather four times (64 KiB are always allowed).
+// Exact where the runtime's functions are correctly rounded; otherwise this is the more precise
+// value.
 Graph fold_constants(const Graph& graph);
 
 // Elementwise identities over one node and its operands: x+0, x*1, --x, x/2^k, pow by a small
@@ -70,5 +73,11 @@ Graph widen_halves(const Graph& graph);
 
 // Merges equal nodes, constants of equal bits included; the first one's name stays. Exact.
 Graph merge_common_subexpressions(const Graph& graph);
+
+// The storage of a target that computes in `dtype`, f16 or bf16: Conv and MatMul of f32 read their
+// operands in it, and so lie the values `stored`, f32 nodes of the graph. Sums and all other
+// arithmetic stay in f32, inputs and outputs keep their types. Not exact: narrow values are
+// rounded. No step of the pipeline, but the last pass after it, for a target.
+Graph narrow_floats(const Graph& graph, base::DType dtype, const std::set<ir::NodeId>& stored);
 
 }  // namespace camshaft::passes

@@ -6,11 +6,8 @@ namespace camshaft::passes {
 namespace {
 
 using base::DType;
+using ir::is_half;
 using ir::Op;
-
-bool is_half(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
-}
 
 bool is_product(Op op) {
   return op == Op::kConv || op == Op::kMatMul;
@@ -47,15 +44,16 @@ NodeId widen_bias(Graph& out, const Node& node) {
 }
 
 NodeId widen(Graph& out, const Node& node) {
-  if (!is_half(node.type.dtype)) return kNoNode;
-  if (node.op == Op::kAdd) return widen_bias(out, node);
+  if (node.op == Op::kAdd && is_half(node.type.dtype)) return widen_bias(out, node);
   if (!is_product(node.op) && node.op != Op::kPool) return kNoNode;
+  const DType narrow = out.node(node.inputs[0]).type.dtype;
+  if (!is_half(narrow)) return kNoNode;
   std::vector<NodeId> operands;
   for (NodeId operand : node.inputs) {
     operands.push_back(cast_to(out, operand, DType::kFloat32, node.name));
   }
   const NodeId wide = out.add(node.op, std::move(operands), node.attrs, node.name);
-  return cast_to(out, wide, node.type.dtype, node.name);
+  return node.op == Op::kPool ? cast_to(out, wide, narrow, node.name) : wide;
 }
 
 }  // namespace

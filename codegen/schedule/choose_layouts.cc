@@ -14,8 +14,8 @@ using ir::Op;
 
 // What windowed kernels compute in: floats, and in quantized networks sums and bytes.
 bool may_block(ir::DType dtype) {
-  return dtype == ir::DType::kFloat32 || dtype == ir::DType::kInt32 || dtype == ir::DType::kInt8 ||
-         dtype == ir::DType::kUInt8;
+  return dtype == ir::DType::kFloat32 || ir::is_half(dtype) || dtype == ir::DType::kInt32 ||
+         dtype == ir::DType::kInt8 || dtype == ir::DType::kUInt8;
 }
 
 // The largest block up to `limit` that divides the channels evenly, or 1.

@@ -102,10 +102,50 @@ class Compile(models.CommandTest):
         self.camshaft(*compile_it, "--threads", "0", code=USAGE)
         self.camshaft(*compile_it, "--disable-pass", "no_such_pass", code=USAGE)
         self.camshaft(*compile_it, "--no-such-option", code=USAGE)
-        self.assertIn("f32", self.camshaft(*compile_it, "--dtype", "f16", code=UNSUPPORTED).stderr)
+        self.assertIn("f32", self.camshaft(*compile_it, "--dtype", "int8", code=UNSUPPORTED).stderr)
+        self.camshaft(*compile_it, "--dtype", "f8", code=USAGE)
+        self.camshaft(*compile_it, "--max-error", "-1", code=USAGE)
+        self.camshaft(*compile_it, "--max-error", "small", code=USAGE)
         self.camshaft("compile", self.path("m.toml"), "-o", self.path("m.plan"), code=UNSUPPORTED)
         self.camshaft("compile", self.path("m.onnx"), "-o", self.path("none/m.plan"), code=USAGE)
         self.assertFalse(os.path.exists(self.path("m.plan")))
+
+    def test_narrow_dtypes_and_their_accuracy(self):
+        models.make_convolutions(self.path("m.onnx"))
+        compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan")]
+        wide = self.document(*compile_it, "--target", "llvm,cpu")
+        self.assertNotIn("accuracy", wide)
+        for dtype, least, most in (("f16", 1e-5, 1e-3), ("bf16", 1e-4, 1e-2)):
+            # The last target can't run here: the oracle tells its accuracy.
+            document = self.document(*compile_it, "--dtype", dtype, "--target",
+                                     "llvm,cpu,llvm:cortex-a76")
+            self.assertEqual([t["ran"] for t in document["accuracy"]], [True, True, False])
+            for target in document["accuracy"]:
+                (output,) = target["outputs"]
+                self.assertEqual(output["name"], "y")
+                self.assertGreater(output["relative_rms"], least)
+                self.assertLess(output["relative_rms"], most)
+                self.assertGreater(output["snr_db"], 40)
+            # The second convolution's weights have half the bytes.
+            saved = wide["targets"][0]["weights_bytes"] - document["targets"][0]["weights_bytes"]
+            self.assertGreaterEqual(saved, 8 * 8 * 9 * 2)
+            self.assertIn("relative rms", self.camshaft(*compile_it, "--dtype", dtype).stdout)
+        poor = [*compile_it, "--target", "llvm:x86-64-v2", "--dtype"]
+        self.assertIn("f16", self.document(*poor, "f16")["notes"][0])
+        self.assertEqual(self.document(*poor, "bf16")["notes"], [])
+
+    def test_a_plan_above_the_largest_error_is_not_written(self):
+        models.make_convolutions(self.path("m.onnx"))
+        compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--dtype", "bf16"]
+        refused = self.camshaft(*compile_it, "--max-error", "1e-6", code=models.OUTSIDE)
+        self.assertIn("--max-error", refused.stderr)
+        self.assertIn("'y'", refused.stderr)
+        self.assertFalse(os.path.exists(self.path("m.plan")))
+        self.camshaft(*compile_it, "--max-error", "0.05")
+        self.assertTrue(os.path.exists(self.path("m.plan")))
+        # It holds for f32 too, whose error is that of rounding.
+        wide = self.document(*compile_it[:-2], "--max-error", "1e-4")
+        self.assertLess(wide["accuracy"][0]["outputs"][0]["relative_rms"], 1e-5)
 
     def test_what_can_not_be_written_or_signed_is_told_before_any_work(self):
         models.make_dense(self.path("m.onnx"))

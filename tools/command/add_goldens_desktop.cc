@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/command/add_goldens_desktop.h"
 
-#include <memory>
-
 #include "runtime/plan/checksum.h"
 #include "runtime/plan/reader.h"
 #include "tools/command/golden.h"
@@ -12,19 +10,8 @@
 namespace camshaft::command {
 namespace {
 
-using base::Bytes;
 using base::Result;
 using base::Status;
-
-Result<std::vector<io::Tensor>> run_target(Bytes plan, const std::string& target,
-                                           const std::vector<io::Tensor>& inputs) {
-  CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, plan::PlanFile::from_bytes(plan));
-  PlanOptions options;
-  options.target = target;
-  CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> runner,
-                      PlanRunner::open(std::move(file), options));
-  return runner->run(inputs);
-}
 
 void add_golden(const std::string& target, uint32_t inputs_section,
                 const std::vector<io::Tensor>& outputs, plan::PlanContents& contents) {
@@ -47,7 +34,7 @@ Status add_goldens(const std::vector<std::string>& files, Console& console,
   CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, plan::write_plan(contents));
   uint32_t inputs_section = 0;
   for (const plan::TargetInfo& target : contents.info.targets) {
-    Result<std::vector<io::Tensor>> outputs = run_target(bytes, target.target, inputs);
+    Result<std::vector<io::Tensor>> outputs = run_once(bytes, target.target, inputs);
     if (!outputs && outputs.error().code() == base::Code::kWrongTarget) {
       console.forget_sentences();
       console.note("no golden for " + target.target + ": this machine can't run it");

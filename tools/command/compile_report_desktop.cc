@@ -42,7 +42,7 @@ std::string targets_text(const CompileTrail& trail) {
 }
 
 // What speed costs in accuracy.
-std::string accuracy_text(const CompileTrail& trail) {
+std::string winograd_text(const CompileTrail& trail) {
   std::string text;
   for (const emit::TargetReport& target : trail.report.targets) {
     if (target.winograd_error == 0) continue;
@@ -60,8 +60,9 @@ std::string compile_text(const CompileTrail& trail, const WrittenPlan& plan) {
   for (size_t i = 0; i < trail.steps.size(); ++i) {
     steps.add_row({trail.steps[i].what, duration_text(step_seconds(trail, i))});
   }
-  return targets_text(trail) + accuracy_text(trail) + "\n" + steps.text() + "\n" +
-         printable(plan.path) + ": " + bytes_text(plan.file_bytes) + ", hash " + plan.hash + "\n";
+  return targets_text(trail) + winograd_text(trail) + accuracy_text(trail.accuracy) + "\n" +
+         steps.text() + "\n" + printable(plan.path) + ": " + bytes_text(plan.file_bytes) +
+         ", hash " + plan.hash + "\n";
 }
 
 Json compile_json(const CompileTrail& trail, const WrittenPlan& plan) {
@@ -85,6 +86,7 @@ Json compile_json(const CompileTrail& trail, const WrittenPlan& plan) {
                                {"winograd_error", target.winograd_error},
                                {"seconds", target.seconds}});
   }
+  if (!trail.accuracy.empty()) json["accuracy"] = accuracy_json(trail.accuracy);
   json["steps"] = Json::array();
   for (size_t i = 0; i < trail.steps.size(); ++i) {
     json["steps"].push_back({{"what", trail.steps[i].what}, {"seconds", step_seconds(trail, i)}});

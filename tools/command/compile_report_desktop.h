@@ -9,6 +9,7 @@
 
 #include "codegen/emit/compile.h"
 #include "codegen/onnx/problem.h"
+#include "tools/command/accuracy_desktop.h"
 #include "tools/command/dump_files_desktop.h"
 #include "tools/io/json.h"
 
@@ -26,6 +27,7 @@ struct CompileTrail {
   std::vector<CompileStep> steps;
   int64_t end_ns = 0;
   std::vector<Representation> representations;
+  std::vector<TargetAccuracy> accuracy;  // where it was measured
 };
 
 // The file that was written.

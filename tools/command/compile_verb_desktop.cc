@@ -2,6 +2,7 @@
 #include <sys/sysinfo.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "runtime/base/file.h"
 #include "runtime/plan/checksum.h"
 #include "runtime/plan/signing.h"
+#include "tools/command/accuracy_desktop.h"
 #include "tools/command/add_goldens_desktop.h"
 #include "tools/command/compile_report_desktop.h"
 #include "tools/command/dump_files_desktop.h"
@@ -36,6 +38,7 @@ struct Options {
   std::vector<std::string> frozen;
   std::vector<std::string> bounds;
   std::string dtype = "f32";
+  std::optional<double> max_error;
   int threads = 1;
   std::vector<std::string> golden;
   std::vector<std::string> disabled_passes;
@@ -48,9 +51,10 @@ struct Options {
 };
 
 Status check_options(const Options& options) {
-  if (options.dtype != "f32") {
+  if (options.dtype == "int8") {
     return base::fail(Code::kUnsupported, "compile.dtype",
-                      "--dtype %s: only f32 can be compiled so far", options.dtype.c_str());
+                      "--dtype int8: integers are taken from quantized models as they are; "
+                      "f32, f16 and bf16 can be chosen here");
   }
   if (options.model.ends_with(".toml")) {
     return base::fail(Code::kUnsupported, "compile.pipeline",
@@ -106,6 +110,7 @@ Result<emit::CompileOptions> compile_options(const Options& options, Console& co
   result.frozen = reader.frozen;
   result.frozen_text = reader.frozen_text;
   result.bounds = reader.bounds;
+  result.float_dtype = *base::dtype_from_name(options.dtype);
   result.threads = options.threads;
   result.fuse = !options.no_fuse;
   result.keep_source = !options.no_source;
@@ -152,6 +157,36 @@ void note_memory(const plan::PlanInfo& info, Console& console) {
   }
 }
 
+// Targets on which the dtype costs more than it gives.
+void note_dtype(const Options& options, const plan::PlanInfo& info, Console& console) {
+  if (options.dtype != "f16") return;
+  for (const plan::TargetInfo& target : info.targets) {
+    const std::vector<std::string>& features = target.features;
+    const bool converts = std::find(features.begin(), features.end(), "f16c") != features.end();
+    if (target.arch != "x86_64" || converts) continue;
+    console.note(target.target +
+                 " has no instruction that converts f16, so that every value takes several: "
+                 "bf16 is faster there");
+  }
+}
+
+// Where it is worth telling, or has a limit.
+Status tell_accuracy(const Options& options, const plan::PlanContents& contents,
+                     CompileTrail& trail, Console& console) {
+  if (options.dtype == "f32" && !options.max_error) return base::ok();
+  Result<std::vector<TargetAccuracy>> accuracy =
+      measure_accuracy(contents, trail.report, options.golden);
+  if (!accuracy && !options.max_error) {
+    console.forget_sentences();
+    console.note("the accuracy is not known: the oracle can't compute the model on random inputs");
+    return base::ok();
+  }
+  CAMSHAFT_TRY(accuracy);
+  console.forget_sentences();
+  trail.accuracy = std::move(accuracy).value();
+  return options.max_error ? check_accuracy(trail.accuracy, *options.max_error) : base::ok();
+}
+
 Status compile(const Options& options, Console& console, CompileTrail& trail, Json& body) {
   // What is wrong with options and files is told before any work.
   CAMSHAFT_TRY(check_options(options));
@@ -177,6 +212,8 @@ Status compile(const Options& options, Console& console, CompileTrail& trail, Js
   // Sentences so far are about attempts that did not matter in the end.
   console.forget_sentences();
   note_memory(contents->info, console);
+  note_dtype(options, contents->info, console);
+  CAMSHAFT_TRY(tell_accuracy(options, *contents, trail, console));
   if (!options.golden.empty()) CAMSHAFT_TRY(add_goldens(options.golden, console, *contents));
   CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, write_bytes(*contents, key));
   CAMSHAFT_TRY(base::write_file_atomically(options.output, bytes));
@@ -264,9 +301,17 @@ void declare_options(CLI::App& app, Options& options) {
   app.add_option("--output,-o", options.output, "The plan file to write")
       ->type_name("FILE")
       ->required();
-  app.add_option("--dtype", options.dtype, "Type to compute in: f32")
+  app.add_option("--dtype", options.dtype,
+                 "What weights and the values between kernels are stored in, and products computed "
+                 "from: f32, f16 or bf16. Sums and all else are f32. The accuracy is printed")
       ->type_name("TYPE")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "int8"}))
       ->capture_default_str();
+  app.add_option("--max-error", options.max_error,
+                 "Write no plan whose outputs differ from the model's, computed in double "
+                 "precision, by more: root mean square, relative to the output's")
+      ->type_name("E")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--golden,-g", options.golden,
                  "Store these inputs (FILE.npz, or as run --input) and the outputs that the plan "
                  "gives here, for 'camshaft verify'")

@@ -69,6 +69,11 @@ double Difference::rms() const {
   return elements_ == 0 ? 0 : std::sqrt(squared_error_ / static_cast<double>(elements_));
 }
 
+double Difference::relative_rms() const {
+  if (!std::isfinite(max_abs_)) return INFINITY;
+  return squared_error_ == 0 ? 0 : std::sqrt(squared_error_ / expected_squared_);
+}
+
 double Difference::cosine() const {
   const double norms = std::sqrt(actual_squared_) * std::sqrt(expected_squared_);
   if (norms == 0) return actual_squared_ == expected_squared_ ? 1 : 0;

@@ -36,7 +36,8 @@ class Difference {
   double max_abs() const { return max_abs_; }  // infinity where a NaN or infinity has no match
   double max_rel() const { return max_rel_; }  // of expected values that are not 0
   double rms() const;
-  double cosine() const;  // of the two as vectors; 1 where both are 0
+  double relative_rms() const;  // by expected's; infinity where something is infinite or NaN alone
+  double cosine() const;        // of the two as vectors; 1 where both are 0
   double snr_db() const;  // signal (expected) to noise (difference); infinity where they are equal
   // The element that uses most of its tolerance, so one that is outside if any is: its place in its
   // tensor and its two values.

@@ -133,4 +133,14 @@ Result<std::vector<io::Tensor>> PlanRunner::run(std::span<const io::Tensor> inpu
   return outputs();
 }
 
+Result<std::vector<io::Tensor>> run_once(base::Bytes plan, const std::string& target,
+                                         std::span<const io::Tensor> inputs) {
+  CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, plan::PlanFile::from_bytes(plan));
+  PlanOptions options;
+  options.target = target;
+  CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> runner,
+                      PlanRunner::open(std::move(file), options));
+  return runner->run(inputs);
+}
+
 }  // namespace camshaft::command

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "devices/hal/device.h"
+#include "runtime/base/bytes.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/reader.h"
 #include "runtime/session/session.h"
@@ -68,5 +69,9 @@ class PlanRunner {
   std::unique_ptr<hal::Device> device_;
   std::unique_ptr<session::Session> session_;  // goes first
 };
+
+// The outputs of one run of `target` of a plan, which must outlive the call.
+base::Result<std::vector<io::Tensor>> run_once(base::Bytes plan, const std::string& target,
+                                               std::span<const io::Tensor> inputs);
 
 }  // namespace camshaft::command

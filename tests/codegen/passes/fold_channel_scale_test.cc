@@ -174,7 +174,7 @@ TEST_CASE("a chain ends where a value is read twice, and folds up to there") {
 TEST_CASE("scaled weights that leave the range of their dtype are left alone") {
   check_unchanged(fold_channel_scale,
                   "%x = input \"x\" : f16[2x2]\n%w = constant {60000, 1, 1, 1} : f16[2x2]\n"
-                  "%m = matmul(%x, %w)\n%s0 = constant {4, 1} : f16[1x2]\n"
+                  "%m = matmul(%x, %w)\n%s0 = constant {4, 1} : f32[1x2]\n"
                   "%s = broadcast(%s0) {shape=[2,2]}\n%y = mul(%m, %s)\noutput \"y\" = %y");
 }
 

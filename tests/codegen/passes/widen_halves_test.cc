@@ -13,7 +13,8 @@ TEST_CASE("products of halves are computed in f32 and rounded once") {
   for (const std::string half : {"f16", "bf16"}) {
     check_rewrite(widen_halves,
                   "%x = input \"x\" : " + half + "[2x3x5]\n%w = input \"w\" : " + half +
-                      "[4x3x2]\n%y = conv(%x, %w) " + kWindow + "output \"y\" = %y",
+                      "[4x3x2]\n%c = conv(%x, %w) " + kWindow + "%y = cast(%c) {to=" + half +
+                      "}\noutput \"y\" = %y",
                   "%x = input \"x\" : " + half + "[2x3x5]\n%w = input \"w\" : " + half +
                       "[4x3x2]\n%a = cast(%x) {to=f32}\n%b = cast(%w) {to=f32}\n"
                       "%c = conv(%a, %b) " +
@@ -21,7 +22,7 @@ TEST_CASE("products of halves are computed in f32 and rounded once") {
   }
   check_rewrite(widen_halves,
                 "%x = input \"x\" : f16[2x3]\n%w = input \"w\" : f16[3x4]\n"
-                "%y = matmul(%x, %w)\noutput \"y\" = %y",
+                "%c = matmul(%x, %w)\n%y = cast(%c) {to=f16}\noutput \"y\" = %y",
                 "%x = input \"x\" : f16[2x3]\n%w = input \"w\" : f16[3x4]\n"
                 "%a = cast(%x) {to=f32}\n%b = cast(%w) {to=f32}\n%c = matmul(%a, %b)\n"
                 "%y = cast(%c) {to=f16}\noutput \"y\" = %y");
@@ -35,19 +36,21 @@ TEST_CASE("a product and its bias are rounded together") {
       "%c = cast(%x) {to=f32}\n%d = cast(%w) {to=f32}\n%m = matmul(%c, %d)\n";
   for (const std::string operands : {"%m, %n", "%n, %m"}) {
     check_rewrite(widen_halves,
-                  head + "%m = matmul(%x, %w)\n%y = add(" + operands + ")\noutput \"y\" = %y",
+                  head + "%p = matmul(%x, %w)\n%m = cast(%p) {to=f16}\n%y = add(" + operands +
+                      ")\noutput \"y\" = %y",
                   head + product +
                       "%e = cast(%n) {to=f32}\n%s = add(%m, %e)\n%y = cast(%s) {to=f16}\n"
                       "output \"y\" = %y");
   }
   // What is no constant may be rounded already.
-  check_rewrite(widen_halves,
-                "%x = input \"x\" : f16[2x3]\n%w = input \"w\" : f16[3x4]\n"
-                "%r = input \"r\" : f16[2x4]\n%m = matmul(%x, %w)\n%y = add(%m, %r)\n"
-                "output \"y\" = %y",
-                "%x = input \"x\" : f16[2x3]\n%w = input \"w\" : f16[3x4]\n"
-                "%r = input \"r\" : f16[2x4]\n" +
-                    product + "%h = cast(%m) {to=f16}\n%y = add(%h, %r)\noutput \"y\" = %y");
+  check_rewrite(
+      widen_halves,
+      "%x = input \"x\" : f16[2x3]\n%w = input \"w\" : f16[3x4]\n"
+      "%r = input \"r\" : f16[2x4]\n%p = matmul(%x, %w)\n%m = cast(%p) {to=f16}\n%y = add(%m, %r)\n"
+      "output \"y\" = %y",
+      "%x = input \"x\" : f16[2x3]\n%w = input \"w\" : f16[3x4]\n"
+      "%r = input \"r\" : f16[2x4]\n" +
+          product + "%h = cast(%m) {to=f16}\n%y = add(%h, %r)\noutput \"y\" = %y");
 }
 
 TEST_CASE("pools of halves too: they stand between convolutions") {

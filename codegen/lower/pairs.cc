@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/lower/pairs.h"
+
+#include <algorithm>
+
+#include "codegen/lower/frame.h"
+
+namespace camshaft::lower {
+
+Pair widen_pair(Kernel& kernel, ExprId words) {
+  using ir::DType;
+  const ir::ValueType type = kernel.expr(words).type;
+  const auto splat = [&](int64_t bits) {
+    return kernel.broadcast(kernel.int_const(bits, DType::kUInt32), type.lanes);
+  };
+  return {kernel.bitcast(kernel.binary(ir::KOp::kShl, words, splat(16)), DType::kFloat32),
+          kernel.bitcast(kernel.binary(ir::KOp::kAnd, words, splat(0xffff0000)), DType::kFloat32)};
+}
+
+Pair broadcast_pair(Kernel& kernel, ExprId word, int64_t lanes, std::vector<Stmt>& body) {
+  const ExprId words = kernel.broadcast(word, static_cast<int32_t>(lanes));
+  return widen_pair(kernel, let(kernel, body, "words", words));
+}
+
+bool pairs_fit(const CpuTarget& target, const Knobs& knobs) {
+  const int32_t held = std::min(knobs.pixels + 1, 2 * knobs.vectors) + 2;
+  return knobs.pixels * knobs.vectors + held <= target.vector_registers;
+}
+
+}  // namespace camshaft::lower

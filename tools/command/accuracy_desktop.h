@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What a dtype narrower than the model's costs in accuracy: a compiled plan's outputs against the
+// model's in double precision.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/emit/compile.h"
+#include "runtime/base/status.h"
+#include "runtime/plan/writer.h"
+#include "tools/command/difference.h"
+#include "tools/io/json.h"
+
+namespace camshaft::command {
+
+struct TargetAccuracy {
+  std::string target;
+  bool ran = false;  // here; else the oracle computed what it compiled
+  std::vector<NamedDifference> outputs;
+};
+
+// Of each target, for the inputs in `golden` (as --golden names them), random ones where there are
+// none. `report` is that of the compilation. Takes as long as the oracle does, once, or twice where
+// this machine can't run a target.
+base::Result<std::vector<TargetAccuracy>> measure_accuracy(const plan::PlanContents& contents,
+                                                           const emit::CompileReport& report,
+                                                           const std::vector<std::string>& golden);
+
+// kOutOfTolerance, with a sentence for each output whose relative RMS error is above `max_error`.
+base::Status check_accuracy(const std::vector<TargetAccuracy>& accuracy, double max_error);
+
+std::string accuracy_text(const std::vector<TargetAccuracy>& accuracy);
+// [{"target", "ran", "outputs": [{"name", "max_abs", "max_rel", "relative_rms", "snr_db"}]}];
+// numbers that are infinite become null.
+io::Json accuracy_json(const std::vector<TargetAccuracy>& accuracy);
+
+}  // namespace camshaft::command
