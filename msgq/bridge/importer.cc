@@ -81,8 +81,9 @@ void Importer::pass_on(base::Bytes bytes) noexcept {
   }
   input.peer = header.sender;
   input.sequence = header.sequence;
-  if (header.schema_hash != input.route.schema_hash ||
-      !input.sender->send(message->payload).is_ok()) {
+  const uint64_t expected = input.route.schema_hash;
+  const bool is_wanted = expected == 0 || header.schema_hash == expected;
+  if (!is_wanted || !input.sender->send(message->payload).is_ok()) {
     count(input.counters.rejected);
     return;
   }

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -113,6 +112,39 @@ void kill_holders(int kills) {
              << stats.starved << " times starved");
 }
 
+void kill_producers(int kills) {
+  const test::QueueDomain domain;
+  const auto produce = [&] {
+    auto pool = FramePool::open(
+        {.name = "road", .domain = domain.options(), .geometry = *lay_out(kNv12, 64, 32)});
+    if (!pool) ::_exit(1);
+    for (uint64_t i = 1;; ++i) publish_if_free(**pool, i);
+  };
+  Child producer(produce);
+  std::mt19937 random(3);
+  int intact = 0;
+  for (int i = 0; i < kills; ++i) {
+    auto joined = FrameReader::join(
+        "road", {.domain = domain.options(), .name = "test", .deadline_ns = in_seconds(600)});
+    REQUIRE(joined.has_value());
+    FrameReader& reader = **joined;
+    std::optional<FrameLease> held;
+    for (uint32_t frames = 1 + random() % 20; frames > 0; --frames) {
+      auto frame = reader.receive(Take::kNewest, in_seconds(600));
+      REQUIRE(frame.has_value());
+      held = std::move(*frame);
+    }
+    producer.kill();
+    intact += is_filled_with(*held, static_cast<int>(held->descriptor().frame_id % 251)) ? 1 : 0;
+    while (reader.try_receive(Take::kNewest)->has_value()) {
+    }
+    CHECK(reader.receive(Take::kNext, in_seconds(600)).error().code() == base::Code::kNotFound);
+    held.reset();
+    producer = Child(produce);
+  }
+  CHECK(intact == kills);
+}
+
 }  // namespace
 
 TEST_CASE("a killed holder's lease is given back, in any PID namespace") {
@@ -151,38 +183,11 @@ TEST_CASE("ten thousand killed holders leak no buffer", "[.][long]") {
 }
 
 TEST_CASE("readers survive killed producers, and find the next") {
-  const bool is_long = std::getenv("CAMSHAFT_TEST_LONG") != nullptr;
-  const test::QueueDomain domain;
-  const auto produce = [&] {
-    auto pool = FramePool::open(
-        {.name = "road", .domain = domain.options(), .geometry = *lay_out(kNv12, 64, 32)});
-    if (!pool) ::_exit(1);
-    for (uint64_t i = 1;; ++i) publish_if_free(**pool, i);
-  };
-  Child producer(produce);
-  std::mt19937 random(3);
-  int intact = 0;
-  const int kills = is_long ? 2000 : 60;
-  for (int i = 0; i < kills; ++i) {
-    auto joined = FrameReader::join(
-        "road", {.domain = domain.options(), .name = "test", .deadline_ns = in_seconds(600)});
-    REQUIRE(joined.has_value());
-    FrameReader& reader = **joined;
-    std::optional<FrameLease> held;
-    for (uint32_t frames = 1 + random() % 20; frames > 0; --frames) {
-      auto frame = reader.receive(Take::kNewest, in_seconds(600));
-      REQUIRE(frame.has_value());
-      held = std::move(*frame);
-    }
-    producer.kill();
-    intact += is_filled_with(*held, static_cast<int>(held->descriptor().frame_id % 251)) ? 1 : 0;
-    while (reader.try_receive(Take::kNewest)->has_value()) {
-    }
-    CHECK(reader.receive(Take::kNext, in_seconds(600)).error().code() == base::Code::kNotFound);
-    held.reset();
-    producer = Child(produce);
-  }
-  CHECK(intact == kills);
+  kill_producers(60);
+}
+
+TEST_CASE("readers survive thousands of killed producers", "[.][long]") {
+  kill_producers(3000);
 }
 
 TEST_CASE("random bytes in the leases neither stop nor crash anybody") {
