@@ -35,5 +35,7 @@ Action declare_inspect(CLI::App& options);
 Action declare_compare(CLI::App& options);
 Action declare_devices(CLI::App& options);
 Action declare_verify(CLI::App& options);
+Action declare_top(CLI::App& options);
+Action declare_echo(CLI::App& options);
 
 }  // namespace camshaft::command

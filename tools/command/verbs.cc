@@ -13,6 +13,8 @@ std::span<const Verb> verbs() {
       {"compare", "Compare a plan's outputs with a reference", declare_compare},
       {"devices", "List the devices that plans can run on", declare_devices},
       {"verify", "Check a plan's integrity, signature and golden outputs", declare_verify},
+      {"top", "Show the topics of messages: rates, latency, drops, who reads", declare_top},
+      {"echo", "Print a topic's messages as they come", declare_echo},
   };
   return kVerbs;
 }

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""`camshaft top` and `camshaft echo`, beside processes that publish and read."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "tools/python"), os.path.join(ROOT, "tests/support")]
+
+from e2e import BUILD, CAMSHAFT, DEVICE_CAMSHAFT, camshaft  # noqa: E402
+from queue_domain import QueueDomain  # noqa: E402
+
+# A Python that was not built with a sanitizer can't load a library that was.
+CHECKED = "sanitize-" in BUILD
+if not CHECKED:
+    from camshaft import messaging
+
+# Sends controls, numbered, as often as it is told to.
+SENDER = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from camshaft import messaging
+pub = messaging.PubMaster(["controls"], prefix=sys.argv[2])
+print("ready", flush=True)
+for i in range(1000000):
+    message = messaging.new_message("controls")
+    message.controls.modelFrameId = i
+    message.controls.alert = "number %d" % i
+    pub.send("controls", message)
+    time.sleep(float(sys.argv[3]))
+"""
+
+
+@unittest.skipIf(CHECKED, "the library has a sanitizer")
+class Messages(unittest.TestCase):
+
+    def setUp(self):
+        self.domain = QueueDomain()
+        self.addCleanup(self.domain.__exit__)
+
+    def start_sender(self, period_s=0.01):
+        sender = subprocess.Popen(
+            [sys.executable, "-c", SENDER, os.path.join(ROOT, "tools/python"), self.domain.prefix,
+             str(period_s)], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(sender.stdout.close)
+        self.addCleanup(sender.wait)
+        self.addCleanup(sender.kill)
+        self.assertEqual(sender.stdout.readline(), "ready\n")
+        return sender
+
+    def run_verb(self, *arguments, program=CAMSHAFT):
+        return camshaft(*arguments, "--prefix", self.domain.prefix, program=program)
+
+    def test_echo_prints_messages_as_they_come(self):
+        self.start_sender()
+        for program in (CAMSHAFT, DEVICE_CAMSHAFT):
+            if not os.path.exists(program):  # a checked build has no device build
+                continue
+            done = self.run_verb("echo", "controls", "--count", "3", "--json", program=program)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            messages = json.loads(done.stdout)["messages"]
+            self.assertEqual(len(messages), 3)
+            ids = [m["message"]["controls"]["modelFrameId"] for m in messages]
+            self.assertEqual(ids, list(range(ids[0], ids[0] + 3)))
+            self.assertEqual(messages[0]["message"]["controls"]["alert"], "number %d" % ids[0])
+            self.assertEqual(messages[0]["sequence"], ids[0] + 1)
+
+        lines = self.run_verb("echo", "controls", "--count", "2", "--lines")
+        self.assertEqual([json.loads(l)["topic"] for l in lines.stdout.splitlines()],
+                         ["controls", "controls"])
+        text = self.run_verb("echo", "controls", "--count", "1").stdout
+        self.assertRegex(text, r"^controls #\d+, \d+ bytes, [\d.]+ \ws old\n")
+        self.assertRegex(text, r"\n  alert: number \d+\n")
+
+    def test_echo_ends_well_when_interrupted(self):
+        self.start_sender()
+        echo = subprocess.Popen([CAMSHAFT, "echo", "controls", "--lines", "--prefix",
+                                 self.domain.prefix], stdout=subprocess.PIPE, text=True)
+        json.loads(echo.stdout.readline())
+        echo.send_signal(signal.SIGINT)
+        for line in echo.communicate()[0].splitlines():
+            json.loads(line)
+        self.assertEqual(echo.returncode, 0)
+
+    def test_echo_waits_for_a_topic_and_tells_when_none_comes(self):
+        done = self.run_verb("echo", "controls", "--timeout", "0.2")
+        self.assertEqual(done.returncode, 6)
+        self.assertEqual(done.stderr, "camshaft echo: error: no message came on 'controls' within "
+                                      "0.2 s\n")
+        echo = subprocess.Popen([CAMSHAFT, "echo", "controls", "--count", "1", "--json", "--prefix",
+                                 self.domain.prefix], stdout=subprocess.PIPE, text=True)
+        self.start_sender()
+        self.assertEqual(len(json.loads(echo.communicate()[0])["messages"]), 1)
+
+    def test_top_shows_rates_and_who_reads(self):
+        sender = self.start_sender(0.02)
+        with messaging.SubMaster(["controls"], name="viewer", prefix=self.domain.prefix) as sub:
+            sub.update(60)
+            done = self.run_verb("top", "--interval", "1", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (topic,) = json.loads(done.stdout)["topics"]
+            self.assertEqual(topic["topic"], "controls")
+            self.assertEqual(topic["publisher_pid"], sender.pid)
+            self.assertEqual(topic["nominal_hz"], 100)
+            self.assertGreater(topic["rate_hz"], 0)
+            self.assertLess(topic["rate_hz"], 55)  # it sleeps 20 ms between messages
+            self.assertGreater(topic["bytes_per_s"], 100 * topic["rate_hz"])
+            (reader,) = topic["readers"]
+            self.assertEqual((reader["name"], reader["pid"]), ("viewer", os.getpid()))
+            self.assertGreater(reader["behind"], 0)  # it has not read meanwhile
+            text = self.run_verb("top", "--interval", "0.2", "--count", "2").stdout
+            self.assertEqual(text.count("topic "), 2)
+            self.assertRegex(text, r"controls +\d+\.\d Hz !.* viewer \(\d+ behind\)")
+        sender.kill()
+        sender.wait()
+        (topic,) = json.loads(self.run_verb("top", "--interval", "0.1", "--json").stdout)["topics"]
+        self.assertFalse(topic["has_publisher"])
+        self.assertEqual(topic["rate_hz"], 0)
+        self.assertEqual(topic["readers"], [])
+
+    def test_mistakes_are_one_sentence_each(self):
+        for arguments, code, what in (
+                (("echo", "a/b"), 2, "'a/b' can't be a topic's name"),
+                (("echo",), 2, "topic is required"),
+                (("echo", "controls", "--lines", "--json"), 2, "--lines and --json exclude"),
+                (("top", "no-such"), 2, "no-such"),
+                (("top", "--interval", "0"), 2, "--interval")):
+            with self.subTest(arguments):
+                done = self.run_verb(*arguments)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(what, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        empty = self.run_verb("top", "--interval", "0.01")
+        self.assertEqual(empty.returncode, 0)
+        self.assertIn("no topics", empty.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
