@@ -19,6 +19,7 @@ uint64_t allocation_count() { return count.load(std::memory_order_relaxed); }
 
 }  // namespace camshaft::test
 
+#if !__has_feature(thread_sanitizer)  // whose own can't be replaced: nothing is counted under it
 // All forms but the aligned ones: sanitizers want those that belong together replaced together.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   bytes.fetch_add(size, std::memory_order_relaxed);
@@ -40,3 +41,4 @@ void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(m
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+#endif

@@ -128,14 +128,17 @@ TEST_CASE("one message wakes all that sleep") {
   std::atomic<int> late{0};
   std::vector<std::thread> threads;
   std::vector<std::unique_ptr<Subscriber>> subscribers;
-  for (int i = 0; i < 12; ++i) subscribers.push_back(open_subscriber(domain, "topic"));
+  std::vector<std::unique_ptr<Poller>> pollers;
   for (int i = 0; i < 12; ++i) {
+    subscribers.push_back(open_subscriber(domain, "topic"));
+    pollers.push_back(make_poller(i % 3 == 0, {subscribers.back().get()}));
+  }
+  for (size_t i = 0; i < 12; ++i) {
     threads.emplace_back([&, i] {
-      const auto poller = make_poller(i % 3 == 0, {subscribers[static_cast<size_t>(i)].get()});
       for (int round = 0; round < 20; ++round) {
         const int64_t deadline_ns = in_ms(kHungMs);
-        Subscriber& own = *subscribers[static_cast<size_t>(i)];
-        if (!(i % 2 == 0 ? poller->wait(deadline_ns) : own.wait(deadline_ns)).is_ok()) ++late;
+        Subscriber& own = *subscribers[i];
+        if (!(i % 2 == 0 ? pollers[i]->wait(deadline_ns) : own.wait(deadline_ns)).is_ok()) ++late;
         (void)own.borrow();
         ++woken;
       }
@@ -168,6 +171,7 @@ TEST_CASE("a poller refuses what it can't do") {
   CHECK(poller->wait(in_ms(1)).code() == Code::kInvalidArgument);
 }
 
+#if !__has_feature(thread_sanitizer)  // which makes system calls of its own
 TEST_CASE("sending to readers that are awake and reading take no system call and no allocation") {
   const TestDomain domain;
   const int status = camshaft::test::wait_status_of(
@@ -205,6 +209,7 @@ TEST_CASE("waking a sleeper is a system call: the test above can fail") {
   });
   CHECK(camshaft::test::was_killed(status));
 }
+#endif
 
 }  // namespace
 }  // namespace camshaft::queue
