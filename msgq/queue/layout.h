@@ -38,6 +38,8 @@ struct Constants {
   uint64_t checksum = 0;  // of all the above
 };
 static_assert(sizeof(Constants) == 128);
+static_assert(offsetof(Constants, ring_bytes) == 24 && offsetof(Constants, reader_slots) == 36 &&
+              offsetof(Constants, schema_hash) == 40 && offsetof(Constants, first_sequence) == 64);
 static_assert(offsetof(Constants, file_bytes) == 16 && offsetof(Constants, generation) == 56 &&
               offsetof(Constants, checksum) == 120);
 
@@ -107,6 +109,9 @@ struct alignas(kLineBytes) Entry {
   std::atomic<uint64_t> check;          // of all the others
 };
 static_assert(sizeof(Entry) == 64);
+static_assert(offsetof(Entry, size_bytes) == 16 && offsetof(Entry, payload_check) == 40 &&
+              offsetof(Entry, check) == 48);
+static_assert(sizeof(WakeLine) == 64);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
 static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(std::atomic<uint32_t>) == 4);
 static_assert(sizeof(void*) == 8, "a topic is mapped whole, its ring twice");

@@ -224,12 +224,12 @@ TEST_CASE("a reader that is killed while it holds a message frees its place in t
   CHECK(publisher->publish(large).is_ok());
 }
 
+#if !__has_feature(thread_sanitizer)  // whose own thread forbids a new user namespace
 TEST_CASE("a topic works across PID namespaces") {
   const TestDomain domain;
   test::Shared<Counts> counts;
   auto publisher = Publisher::open("topic", {.domain = domain.options(), .size = kSize});
   REQUIRE(publisher);
-  if (::access("/proc/self/ns/pid", F_OK) != 0) return;
   Child outer([&] {
     if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) ::_exit(7);
     Child inner([&] {  // process 1 of its namespace
@@ -262,6 +262,7 @@ TEST_CASE("a topic works across PID namespaces") {
   REQUIRE(info);
   CHECK(info->readers.empty());  // though a process 1 still lives
 }
+#endif
 
 }  // namespace
 }  // namespace camshaft::queue

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: MIT
+#SPDX - License - Identifier : MIT
 """The models of the queue's protocol: right as they are, and wrong with any part taken out."""
 
 import os

@@ -106,7 +106,8 @@ TEST_CASE("a poller hears of each of its topics, of new ones and of those that m
   }
   std::thread later([&] {
     ::usleep(3000);
-    publishers[39] = open_publisher(domain, "topic39");
+    auto publisher = Publisher::open("topic39", {.domain = domain.options()});
+    if (publisher) publishers[39] = std::make_unique<Publisher>(std::move(*publisher));
   });
   CHECK(poller->wait(in_ms(kHungMs)).is_ok());  // there is a new topic
   later.join();
