@@ -20,7 +20,8 @@
 namespace camshaft::perf {
 namespace {
 
-// A word and a stamp: nothing is sent but the news that something could be.
+// A word and the last stamps, so that who wakes late is late for each of them: nothing is sent but
+// the news that something could be.
 class FutexChannel : public Channel {
  public:
   explicit FutexChannel(const Setup& setup)
@@ -31,20 +32,17 @@ class FutexChannel : public Channel {
 
   std::byte* space() override { return buffer_.data(); }
   void send() override {
-    Stamp stamp;
-    std::memcpy(&stamp, buffer_.data(), sizeof stamp);
-    shared_->sent_ns.store(stamp.sent_ns, std::memory_order_relaxed);
-    shared_->word.store(static_cast<uint32_t>(stamp.number), std::memory_order_release);
+    const uint32_t next = shared_->word.load(std::memory_order_relaxed) + 1;
+    std::memcpy(&shared_->stamps[next % kStamps], buffer_.data(), sizeof(Stamp));
+    shared_->word.store(next, std::memory_order_release);
     if (!setup_.spin)
       ::syscall(SYS_futex, &shared_->word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   }
   void begin_receiving(uint32_t) override {}
   bool receive(int64_t deadline_ns, Stamp* stamp) override {
     for (;;) {
-      const uint32_t now = shared_->word.load(std::memory_order_acquire);
-      if (now != seen_) {
-        seen_ = now;
-        *stamp = {shared_->sent_ns.load(std::memory_order_relaxed), now};
+      if (shared_->word.load(std::memory_order_acquire) != seen_) {
+        *stamp = shared_->stamps[++seen_ % kStamps];
         return true;
       }
       if (setup_.spin) {
@@ -59,9 +57,10 @@ class FutexChannel : public Channel {
   }
 
  private:
+  static constexpr uint32_t kStamps = 64;
   struct Shared {
     std::atomic<uint32_t> word{0};
-    std::atomic<int64_t> sent_ns{0};
+    Stamp stamps[kStamps];
   };
   Setup setup_;
   Shared* shared_;
