@@ -221,17 +221,22 @@ class Decoder {
 template <typename T, typename Builder>
 void encode_list(const std::vector<T>& from, Builder to);
 
+// With its length: kj would end a std::string at its first zero.
+capnp::Text::Reader text(const std::string& from) {
+  return {from.c_str(), from.size()};
+}
+
 template <typename T>
 void encode_numbers(const std::vector<T>& from, typename capnp::List<T>::Builder to) {
   for (uint32_t i = 0; i < from.size(); ++i) to.set(i, from[i]);
 }
 
 void encode_texts(const std::vector<std::string>& from, capnp::List<capnp::Text>::Builder to) {
-  for (uint32_t i = 0; i < from.size(); ++i) to.set(i, from[i]);
+  for (uint32_t i = 0; i < from.size(); ++i) to.set(i, text(from[i]));
 }
 
 void encode(const CameraState& from, wire::CameraState::Builder to) {
-  to.setCamera(from.camera);
+  to.setCamera(text(from.camera));
   to.setFrameId(from.frame_id);
   to.setExposureStartNs(from.exposure_start_ns);
   to.setExposureEndNs(from.exposure_end_ns);
@@ -249,15 +254,15 @@ void encode(const CameraState& from, wire::CameraState::Builder to) {
 }
 
 void encode(const Tensor& from, wire::Tensor::Builder to) {
-  to.setName(from.name);
-  to.setUnit(from.unit);
+  to.setName(text(from.name));
+  to.setUnit(text(from.unit));
   encode_numbers(from.shape, to.initShape(from.shape.size()));
   encode_numbers(from.values, to.initValues(from.values.size()));
 }
 
 void encode(const ModelOutput& from, wire::ModelOutput::Builder to) {
-  to.setModel(from.model);
-  to.setPlanDigest(from.plan_digest);
+  to.setModel(text(from.model));
+  to.setPlanDigest(text(from.plan_digest));
   to.setFrameId(from.frame_id);
   to.setExposureStartNs(from.exposure_start_ns);
   to.setRunNs(from.run_ns);
@@ -295,7 +300,7 @@ void encode(const Controls& from, wire::Controls::Builder to) {
   to.setRightBlinker(from.right_blinker);
   to.setModelFrameId(from.model_frame_id);
   to.setModelAgeNs(from.model_age_ns);
-  to.setAlert(from.alert);
+  to.setAlert(text(from.alert));
 }
 
 void encode(const VehicleState& from, wire::VehicleState::Builder to) {
@@ -314,16 +319,16 @@ void encode(const VehicleState& from, wire::VehicleState::Builder to) {
 }
 
 void encode(const LoggedService& from, wire::LoggedService::Builder to) {
-  to.setName(from.name);
-  to.setSchema(from.schema);
+  to.setName(text(from.name));
+  to.setSchema(text(from.schema));
   to.setRateHz(from.rate_hz);
   to.setLogDecimation(from.log_decimation);
 }
 
 void encode(const LogHeader& from, wire::LogHeader::Builder to) {
-  to.setDriveId(from.drive_id);
-  to.setProgram(from.program);
-  to.setDevice(from.device);
+  to.setDriveId(text(from.drive_id));
+  to.setProgram(text(from.program));
+  to.setDevice(text(from.device));
   to.setStartWallTimeNs(from.start_wall_time_ns);
   to.setStartMonoTimeNs(from.start_mono_time_ns);
   encode_texts(from.plan_digests, to.initPlanDigests(from.plan_digests.size()));
@@ -331,15 +336,15 @@ void encode(const LogHeader& from, wire::LogHeader::Builder to) {
 }
 
 void encode(const LateService& from, wire::LateService::Builder to) {
-  to.setName(from.name);
+  to.setName(text(from.name));
   to.setLateByNs(from.late_by_ns);
   to.setSinceNs(from.since_ns);
 }
 
 void encode(const Health& from, wire::Health::Builder to) {
-  to.setProcess(from.process);
+  to.setProcess(text(from.process));
   to.setState(static_cast<wire::HealthState>(from.state));
-  to.setReason(from.reason);
+  to.setReason(text(from.reason));
   to.setUpNs(from.up_ns);
   to.setCpu(from.cpu);
   to.setMemoryBytes(from.memory_bytes);
@@ -368,10 +373,10 @@ struct BodyEncoder {
 };
 
 void encode(const Message& from, wire::Message::Builder to) {
-  to.setService(from.service);
+  to.setService(text(from.service));
   to.setMonoTimeNs(from.mono_time_ns);
   to.setValid(from.valid);
-  to.setReason(from.reason);
+  to.setReason(text(from.reason));
   std::visit(BodyEncoder{to}, from.body);
 }
 

@@ -56,6 +56,16 @@ TEST_CASE("every field of every message comes back as it was") {
   }
 }
 
+TEST_CASE("text comes back with zeroes in it, and after them") {
+  Message message = sample_message<VehicleState>();
+  message.reason = std::string("a\0b", 3);
+  std::get<VehicleState>(message.body).faults = {std::string("\0", 1), ""};
+  Message back;
+  REQUIRE(decode(encoded(message), back).is_ok());
+  CHECK(back.reason == message.reason);
+  CHECK(std::get<VehicleState>(back.body).faults == std::get<VehicleState>(message.body).faults);
+}
+
 TEST_CASE("structs list the fields that the schema has, in its order") {
   CHECK(listed_fields<CameraState>() == schema_fields(capnp::Schema::from<wire::CameraState>()));
   CHECK(listed_fields<Tensor>() == schema_fields(capnp::Schema::from<wire::Tensor>()));
