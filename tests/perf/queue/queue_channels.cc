@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -26,7 +27,8 @@ class QueueChannel : public Channel {
   ~QueueChannel() override {
     if (publisher_ && ::getpid() == owner_) {
       publisher_.reset();
-      (void)queue::remove_topic("bench", domain_);
+      std::error_code ignored;
+      std::filesystem::remove_all("/dev/shm/camshaft_" + domain_.prefix, ignored);
     }
   }
 
