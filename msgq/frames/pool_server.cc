@@ -136,14 +136,16 @@ void PoolServer::accept_readers() noexcept {
 
 void PoolServer::greet(OwnedFd& pending, const Welcome& welcome, std::span<const int> fds,
                        Changes& changes) noexcept {
+  // The leases of a place that has just been left are still to be taken back: who finds no other
+  // waits for the next time.
+  const uint32_t free_places = ~(holders_ | changes.left);
+  if (free_places == 0 && ~holders_ != 0) return;
   Hello hello;
   const ssize_t size = ::recv(pending.get(), &hello, sizeof hello, MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   OwnedFd connection = std::move(pending);
   if (size != sizeof hello || hello.magic != kPoolMagic) return;
   Welcome answer = welcome;
-  // The leases of a place that has just been left are still to be taken back.
-  const uint32_t free_places = ~(holders_ | changes.left);
   if (hello.version != kPoolVersion) answer.answer = Answer::kOtherVersion;
   if (free_places == 0) answer.answer = Answer::kFull;
   if (answer.answer != Answer::kWelcome) {

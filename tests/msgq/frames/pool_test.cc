@@ -206,8 +206,11 @@ TEST_CASE("one reader too many gets a clear refusal") {
   for (uint32_t i = 0; i < kMaxHolders; ++i) readers.push_back(f.join());
   CHECK(f.try_join("last", nullptr).error().code() == Code::kBusy);
   CHECK(last_sentence() == "pool 'road' has 32 readers, which is all that it can have");
-  readers.pop_back();
-  CHECK(f.try_join("last", nullptr).has_value());
+  for (int i = 0; i < 20; ++i) {  // whether or not the producer sees both in one look
+    readers.pop_back();
+    readers.push_back(f.join("last"));
+  }
+  CHECK(f.pool->stats().holders == ~0u);
 }
 
 TEST_CASE("what can't be opened or joined says why") {
