@@ -43,6 +43,19 @@ double in_tolerances(double actual, double expected) {
 
 }  // namespace
 
+TuningProbe usual_probe() {
+  TuningProbe probe;
+  probe.run = [](size_t, PlanRunner& runner, const std::vector<io::Tensor>& inputs) {
+    return runner.run(inputs);
+  };
+  probe.time = [](size_t, PlanRunner& runner) -> Result<std::vector<int64_t>> {
+    CAMSHAFT_TRY(runner.session().run({}));
+    const std::span<const int64_t> times = runner.session().command_times(0);
+    return std::vector<int64_t>(times.begin(), times.end());
+  };
+  return probe;
+}
+
 Result<std::unique_ptr<PlanRunner>> TuningRun::compile(const Chooser& choose, bool profile) {
   emit::CompileOptions options = options_;
   options.keep_source = false;
@@ -82,8 +95,8 @@ Status TuningRun::prepare_reference(PlanRunner& runner) {
 }
 
 // The largest error, in tolerances, of outputs whose extents do not depend on data.
-Result<double> TuningRun::error_of(PlanRunner& runner) const {
-  CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> outputs, runner.run(inputs_));
+Result<double> TuningRun::error_of(size_t variant, PlanRunner& runner) const {
+  CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> outputs, probe_.run(variant, runner, inputs_));
   double worst = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!runner.info().outputs[i].counted_axes.empty()) continue;
@@ -114,7 +127,7 @@ Status TuningRun::add_variant(size_t number) {
   CAMSHAFT_TRY_ASSIGN(variant.runner, compile(choose, true));
   variant.launches.resize(launches_.size());
   if (number == 0) CAMSHAFT_TRY(prepare_reference(*variant.runner));
-  CAMSHAFT_TRY_ASSIGN(const double error, error_of(*variant.runner));
+  CAMSHAFT_TRY_ASSIGN(const double error, error_of(number, *variant.runner));
   if (number == 0) error_allowed_ = std::max(1.0, error * kErrorSlack);
   variant.is_good = error <= error_allowed_;
   refused_ += variant.is_good ? 0 : 1;
@@ -138,10 +151,10 @@ Result<bool> TuningRun::measure(double seconds) {
   for (int round = 0; round < kLeastRounds || seconds_since(start_ns) < seconds; ++round) {
     console_.progress("tuning " + target_ + ": measuring, " +
                       percent_text(std::min(seconds_since(start_ns) / seconds, 1.0)));
-    for (Variant& variant : variants_) {
+    for (size_t number = 0; number < variants_.size(); ++number) {
+      Variant& variant = variants_[number];
       if (!variant.is_good) continue;
-      CAMSHAFT_TRY(variant.runner->session().run({}));
-      const std::span<const int64_t> times = variant.runner->session().command_times(0);
+      CAMSHAFT_TRY_ASSIGN(const std::vector<int64_t> times, probe_.time(number, *variant.runner));
       for (size_t i = 0; i < times.size(); ++i) variant.launches[i].add(times[i]);
     }
   }
@@ -177,6 +190,7 @@ std::vector<TuningRun::Decision> TuningRun::decisions() const {
 Result<TuningRun::Gain> TuningRun::compare(const std::vector<Decision>& decisions, double seconds) {
   std::map<std::string, const tune::TuningEntry*> entries;
   for (const Decision& decision : decisions) entries[decision.key] = &decision.entry;
+  const size_t result = variants_.size();
   variants_.clear();
   console_.progress("tuning " + target_ + ": checking the result");
   const auto before = [&](const lower::Task& task) { return usual(task); };
@@ -188,7 +202,7 @@ Result<TuningRun::Gain> TuningRun::compare(const std::vector<Decision>& decision
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> untuned, compile(before, false));
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> tuned, compile(after, false));
   CAMSHAFT_TRY(untuned->set_inputs(inputs_));
-  CAMSHAFT_TRY_ASSIGN(const double error, error_of(*tuned));
+  CAMSHAFT_TRY_ASSIGN(const double error, error_of(result, *tuned));
   if (error > error_allowed_) {
     ++refused_;
     return Gain{};

@@ -25,16 +25,29 @@ struct TunedLaunch {
   bool is_open = false;  // no entry yet, and more than one candidate
 };
 
+// How a variant of the plan is run and timed. Tests put others in its place.
+struct TuningProbe {
+  // The outputs for inputs that are right for the plan.
+  std::function<base::Result<std::vector<io::Tensor>>(size_t variant, PlanRunner& runner,
+                                                      const std::vector<io::Tensor>& inputs)>
+      run;
+  // Runs once more: nanoseconds by command.
+  std::function<base::Result<std::vector<int64_t>>(size_t variant, PlanRunner& runner)> time;
+};
+TuningProbe usual_probe();
+
 class TuningRun {
  public:
   using Known = std::function<std::optional<tune::Choice>(const lower::Task& task)>;
 
   // `known` gives what is decided already, which stays as it is.
-  TuningRun(std::string model, emit::CompileOptions options, Known known, Console& console)
+  TuningRun(std::string model, emit::CompileOptions options, Known known, Console& console,
+            TuningProbe probe = usual_probe())
       : model_(std::move(model)),
         options_(std::move(options)),
         known_(std::move(known)),
-        console_(console) {}
+        console_(console),
+        probe_(std::move(probe)) {}
 
   // Compiles and checks all variants and runs them in turn for `seconds`. False where there is
   // nothing to decide. kWrongTarget where this machine can't run the target.
@@ -71,13 +84,14 @@ class TuningRun {
   base::Result<std::unique_ptr<PlanRunner>> compile(const Chooser& choose, bool profile);
   base::Status add_variant(size_t number);
   base::Status prepare_reference(PlanRunner& runner);
-  base::Result<double> error_of(PlanRunner& runner) const;
+  base::Result<double> error_of(size_t variant, PlanRunner& runner) const;
   std::optional<tune::Choice> usual(const lower::Task& task);
 
   std::string model_;
   emit::CompileOptions options_;
   Known known_;
   Console& console_;
+  TuningProbe probe_;
   std::string target_;
   std::vector<TunedLaunch> launches_;
   std::vector<Variant> variants_;
