@@ -8,6 +8,28 @@
 #include "codegen/schedule/schedule.h"
 
 namespace camshaft::emit {
+namespace {
+
+// An operand of a depthwise convolution up to this size stays in the second level of the caches,
+// where reading it as f32 takes less time than widening it; a larger one is worth half its bytes.
+// Measured on Sapphire Rapids: of a 5x5 kernel on 240x16x32 twice as fast wide, of a 3x3 kernel on
+// 96x112x112 1.4 times as fast narrow.
+constexpr int64_t kWideBytes = 1 << 20;
+
+// Whether all that reads a value are depthwise convolutions of it that want it wide.
+bool is_better_wide(const ir::Graph& graph, ir::NodeId id) {
+  if (graph.node(id).type.size_bytes() > kWideBytes) return false;
+  bool is_read = false;
+  for (ir::NodeId reader = id + 1; reader < graph.size(); ++reader) {
+    const std::vector<ir::NodeId>& inputs = graph.node(reader).inputs;
+    if (std::find(inputs.begin(), inputs.end(), id) == inputs.end()) continue;
+    if (!passes::is_depthwise(graph, reader)) return false;
+    is_read = true;
+  }
+  return is_read;
+}
+
+}  // namespace
 
 ir::Graph narrow_storage(const ir::Graph& graph, ir::DType dtype, bool fuse) {
   schedule::Schedule draft;
@@ -23,7 +45,9 @@ ir::Graph narrow_storage(const ir::Graph& graph, ir::DType dtype, bool fuse) {
   for (const schedule::Region& region : draft.regions) {
     const bool is_conv =
         region.root != ir::kNoNode && draft.graph.node(region.root).op == ir::Op::kConv;
-    if (is_conv && !is_output(region.output)) stored.insert(region.output);
+    if (is_conv && !is_output(region.output) && !is_better_wide(draft.graph, region.output)) {
+      stored.insert(region.output);
+    }
   }
   return passes::narrow_floats(draft.graph, dtype, stored);
 }

@@ -4,7 +4,8 @@
 // and widened wherever it is read, by a Cast in front of each reader, so that both fuse with the
 // arithmetic around them, which stays in f32. Movement and pools pass narrow values on. What the
 // caller gives and gets keeps its type; convolutions of an input, which has few channels, stay as
-// they are.
+// they are. Depthwise convolutions read each value for a few multiply-adds only, so that widening
+// would cost about as much: they are narrow only where their operand is anyway.
 #include <utility>
 
 #include "codegen/passes/passes.h"
@@ -25,7 +26,7 @@ class Narrower {
         is_narrow_(static_cast<size_t>(graph.size()), false),
         narrow_(static_cast<size_t>(graph.size()), kNoNode) {
     for (NodeId id = 0; id < graph.size(); ++id) {
-      if (!is_narrow_product(id)) continue;
+      if (!is_narrow_product(id) || is_depthwise(graph, id)) continue;
       for (const NodeId operand : graph.node(id).inputs) mark(operand);
     }
     for (const NodeId id : stored) mark(id);
@@ -105,7 +106,9 @@ class Narrower {
 
   void add(NodeId id, Node node) {
     const bool passes_narrow = is_narrow(id) && passes_on(node.op);
-    const bool reads_narrow = passes_narrow || is_narrow_product(id);
+    const bool multiplies = is_narrow_product(id) &&
+                            (!is_depthwise(graph_, id) || is_narrow(graph_.node(id).inputs[0]));
+    const bool reads_narrow = passes_narrow || multiplies;
     for (NodeId& from : node.inputs) from = reads_narrow ? narrow(from) : operand(from);
     const NodeId made = add_node(rewriter_.out(), node);
     if (passes_narrow) narrow_[index(id)] = made;
@@ -120,6 +123,13 @@ class Narrower {
 };
 
 }  // namespace
+
+bool is_depthwise(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (node.op != Op::kConv) return false;
+  const int64_t groups = node.as<ir::ConvAttrs>().groups;
+  return groups > 1 && groups == graph.node(node.inputs[0]).type.shape[1];
+}
 
 Graph narrow_floats(const Graph& graph, base::DType dtype, const std::set<NodeId>& stored) {
   return fold_constants(remove_dead(Narrower(graph, dtype, stored).run()));
