@@ -29,6 +29,8 @@ schedule::ScheduleOptions schedule_options(const render::CpuTarget& target,
                                            const CompileOptions& options) {
   schedule::ScheduleOptions result;
   result.max_channel_block = target.lanes(ir::DType::kFloat32);
+  // Rows of a matrix of bf16 are twice as wide.
+  if (target.matrices && options.float_dtype == ir::DType::kBFloat16) result.max_channel_block *= 2;
   result.fuse = options.fuse;
   return result;
 }

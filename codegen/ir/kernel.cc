@@ -157,6 +157,12 @@ ArrayId Kernel::add_local(std::string_view local_name, DType dtype, int64_t elem
   return static_cast<ArrayId>(arrays_.size()) - 1;
 }
 
+MatrixId Kernel::add_matrix(std::string_view matrix_name, DType dtype, int32_t rows,
+                            int32_t columns) {
+  matrices_.push_back({std::string(matrix_name), dtype, rows, columns});
+  return static_cast<MatrixId>(matrices_.size()) - 1;
+}
+
 VarId Kernel::add_loop_var(std::string_view var_name, int64_t lo, int64_t hi) {
   vars_.push_back({std::string(var_name), {DType::kInt64, 1}, lo, hi});
   return static_cast<VarId>(vars_.size()) - 1;
@@ -289,6 +295,35 @@ Stmt make_prefetch(ArrayId array, ExprId index) {
   stmt.array = array;
   stmt.index = index;
   return stmt;
+}
+
+namespace {
+
+Stmt make_matrix(MatrixStep step, ArrayId array, ExprId index) {
+  Stmt stmt;
+  stmt.kind = StmtKind::kMatrix;
+  stmt.array = array;
+  stmt.index = index;
+  stmt.matrix = step;
+  return stmt;
+}
+
+}  // namespace
+
+Stmt make_matrix_clear(MatrixId matrix) {
+  return make_matrix({MatrixOp::kClear, matrix}, -1, kNoExpr);
+}
+
+Stmt make_matrix_load(MatrixId matrix, ArrayId array, ExprId index, int64_t pitch) {
+  return make_matrix({MatrixOp::kLoad, matrix, -1, -1, pitch}, array, index);
+}
+
+Stmt make_matrix_store(MatrixId matrix, ArrayId array, ExprId index, int64_t pitch) {
+  return make_matrix({MatrixOp::kStore, matrix, -1, -1, pitch}, array, index);
+}
+
+Stmt make_matrix_multiply(MatrixId sum, MatrixId a, MatrixId b) {
+  return make_matrix({MatrixOp::kMultiply, sum, a, b}, -1, kNoExpr);
 }
 
 }  // namespace camshaft::ir

@@ -27,8 +27,14 @@
 //   `a > b ? a : b` (b if either is NaN): one x86 instruction; lowering arranges operands where the
 //   graph's NaN rule needs it. Integer kDiv and kRem truncate; the divisor is never 0.
 // - A Prefetch is a hint that the cache line which holds an element will be read soon; it changes
-// no
-//   value.
+//   no value.
+// - Matrices are registers that hold a small matrix each, of f32 (sums) or bf16 (operands), of one
+//   shape throughout. A Matrix statement clears one, loads or stores one (its row r lies from
+//   element index + r * pitch of an array on), or adds a product:
+//     c[m][n] += sum over k of a[m][2k] * b[k][2n] + a[m][2k+1] * b[k][2n+1]
+//   so a row of b has pairs of columns that lie together. The sum is in f32, in the machine's own
+//   order, and takes denormals as 0. What a matrix holds where a thread iteration begins is
+//   undefined. Few targets have them (render::CpuTarget::matrices).
 // - f16 and bf16 exist in memory only: load or store through kCast to f32.
 #pragma once
 
@@ -146,8 +152,30 @@ struct Array {
   ArrayId may_alias = -1;  // a writable parameter that may be the same memory as this read-only one
 };
 
+// A register: rows of `columns` elements of f32 or bf16, of at most kMaxMatrixRowBytes.
+struct Matrix {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  int32_t rows = 1;  // at most kMaxMatrixRows
+  int32_t columns = 1;
+};
+using MatrixId = int32_t;
+inline constexpr int32_t kMaxMatrices = 8;
+inline constexpr int32_t kMaxMatrixRows = 16;
+inline constexpr int32_t kMaxMatrixRowBytes = 64;
+
+enum class MatrixOp : uint8_t { kClear, kLoad, kStore, kMultiply };
+// What a Matrix statement does, beside the array and index of a load or store.
+struct MatrixStep {
+  MatrixOp op = MatrixOp::kClear;
+  MatrixId matrix = -1;  // that is cleared, loaded, stored or added to
+  MatrixId a = -1;       // kMultiply
+  MatrixId b = -1;       // kMultiply
+  int64_t pitch = 0;     // kLoad, kStore: elements from one row to the next
+};
+
 enum class LoopKind : uint8_t { kSerial, kUnrolled, kVector, kThread, kGroup, kLocal };
-enum class StmtKind : uint8_t { kFor, kIf, kLet, kStore, kBarrier, kPrefetch };
+enum class StmtKind : uint8_t { kFor, kIf, kLet, kStore, kBarrier, kPrefetch, kMatrix };
 
 struct Stmt {
   StmtKind kind = StmtKind::kStore;
@@ -156,11 +184,12 @@ struct Stmt {
   ExprId begin = kNoExpr;      // kFor
   ExprId end = kNoExpr;        // kFor
   ExprId condition = kNoExpr;  // kIf: scalar bool
-  ArrayId array = -1;          // kStore, kPrefetch
-  // i64. kStore: lanes 1 stores `value`'s lanes consecutively, lanes n scatters. kPrefetch: scalar,
-  // an element of the array.
+  ArrayId array = -1;          // kStore, kPrefetch, kMatrix that loads or stores
+  // i64. kStore: lanes 1 stores `value`'s lanes consecutively, lanes n scatters. kPrefetch,
+  // kMatrix: scalar, an element of the array.
   ExprId index = kNoExpr;
   ExprId value = kNoExpr;  // kLet, kStore
+  MatrixStep matrix;       // kMatrix
   std::vector<Stmt> body;  // kFor, kIf
 };
 
@@ -188,6 +217,9 @@ class Kernel {
   // Parameters must be added before locals.
   ArrayId add_param(std::string_view param_name, DType dtype, int64_t elements, bool writable);
   ArrayId add_local(std::string_view local_name, DType dtype, int64_t elements);
+  const Matrix& matrix(MatrixId id) const { return matrices_[static_cast<size_t>(id)]; }
+  const std::vector<Matrix>& matrices() const { return matrices_; }
+  MatrixId add_matrix(std::string_view matrix_name, DType dtype, int32_t rows, int32_t columns);
   VarId add_loop_var(std::string_view var_name, int64_t lo, int64_t hi);  // i64
   VarId add_let_var(std::string_view var_name, ValueType type);
   VarId add_let_var(std::string_view var_name, ExprId value);  // type and range of `value`
@@ -257,6 +289,7 @@ class Kernel {
   std::vector<ExprId> table_;  // open addressing by hash; kNoExpr where empty
   std::vector<Var> vars_;
   std::vector<Array> arrays_;
+  std::vector<Matrix> matrices_;
 };
 
 // Statement makers. Bodies are given ready.
@@ -265,6 +298,10 @@ Stmt make_if(ExprId condition, std::vector<Stmt> body);
 Stmt make_let(VarId var, ExprId value);
 Stmt make_store(ArrayId array, ExprId index, ExprId value);
 Stmt make_prefetch(ArrayId array, ExprId index);
+Stmt make_matrix_clear(MatrixId matrix);
+Stmt make_matrix_load(MatrixId matrix, ArrayId array, ExprId index, int64_t pitch);
+Stmt make_matrix_store(MatrixId matrix, ArrayId array, ExprId index, int64_t pitch);
+Stmt make_matrix_multiply(MatrixId sum, MatrixId a, MatrixId b);
 
 // The kernel as text, and back. Example:
 //   kernel "add_relu" threads 16 {

@@ -16,6 +16,8 @@ using base::Status;
 
 // What a local array holds before anything was stored there.
 constexpr std::byte kUnwritten{0xa5};
+// And a matrix: it shows up in any sum.
+constexpr float kUnset = 1e30F;
 
 class Interpreter {
  public:
@@ -32,6 +34,9 @@ class Interpreter {
       const bool local = array.kind == ArrayKind::kLocal;
       locals_.emplace_back(local ? size : 0, kUnwritten);
       memory_.push_back(local ? locals_.back().data() : static_cast<std::byte*>(*params++));
+    }
+    for (const Matrix& matrix : kernel.matrices()) {
+      matrices_.emplace_back(static_cast<size_t>(matrix.rows * matrix.columns), kUnset);
     }
   }
 
@@ -88,6 +93,8 @@ class Interpreter {
       case StmtKind::kPrefetch:
         return element(stmt.array, stmt.index, 0) != nullptr ? base::ok()
                                                              : outside(stmt.array, stmt.index);
+      case StmtKind::kMatrix:
+        return run_matrix(stmt);
     }
     return base::ok();
   }
@@ -101,6 +108,7 @@ class Interpreter {
     for (int64_t i = first; i < last; ++i) {
       if (threads) {
         for (auto& local : locals_) std::fill(local.begin(), local.end(), kUnwritten);
+        for (auto& matrix : matrices_) std::fill(matrix.begin(), matrix.end(), kUnset);
       }
       *variable(step.stmt->var) = static_cast<LaneBits>(i);
       CAMSHAFT_TRY(run_steps(step.body));
@@ -133,6 +141,59 @@ class Interpreter {
       write_element(place, kernel_.array(stmt.array).dtype, lanes_of(stmt.value)[lane]);
     }
     return base::ok();
+  }
+
+  Status run_matrix(const Stmt& stmt) {
+    const MatrixStep& step = stmt.matrix;
+    std::vector<float>& numbers = matrices_[static_cast<size_t>(step.matrix)];
+    switch (step.op) {
+      case MatrixOp::kClear:
+        std::fill(numbers.begin(), numbers.end(), 0.0F);
+        return base::ok();
+      case MatrixOp::kMultiply:
+        add_product(step, numbers);
+        return base::ok();
+      default:
+        return move_matrix(stmt, numbers);
+    }
+  }
+
+  Status move_matrix(const Stmt& stmt, std::vector<float>& numbers) {
+    const Matrix& matrix = kernel_.matrix(stmt.matrix.matrix);
+    const Array& array = kernel_.array(stmt.array);
+    const auto first = static_cast<int64_t>(*lanes_of(stmt.index));
+    for (int64_t i = 0; i < matrix.rows * matrix.columns; ++i) {
+      const int64_t row = i / matrix.columns;
+      const int64_t at = first + row * stmt.matrix.pitch + i % matrix.columns;
+      if (at < 0 || at >= array.elements) return outside(stmt.array, stmt.index);
+      std::byte* place =
+          memory_[static_cast<size_t>(stmt.array)] + at * base::dtype_size_bytes(array.dtype);
+      float& number = numbers[static_cast<size_t>(i)];
+      if (stmt.matrix.op == MatrixOp::kStore) {
+        write_element(place, array.dtype, float_bits(static_cast<double>(number), array.dtype));
+      } else {
+        const LaneBits wide =
+            evaluate_cast(read_element(place, array.dtype), array.dtype, DType::kFloat32);
+        number = static_cast<float>(float_value(wide, DType::kFloat32));
+      }
+    }
+    return base::ok();
+  }
+
+  void add_product(const MatrixStep& step, std::vector<float>& sums) const {
+    const Matrix& b = kernel_.matrix(step.b);
+    const std::vector<float>& left = matrices_[static_cast<size_t>(step.a)];
+    const std::vector<float>& right = matrices_[static_cast<size_t>(step.b)];
+    const int64_t columns = kernel_.matrix(step.matrix).columns;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const int64_t m = static_cast<int64_t>(i) / columns;
+      const int64_t n = static_cast<int64_t>(i) % columns;
+      for (int64_t k = 0; k < 2 * b.rows; ++k) {
+        const float x = left[static_cast<size_t>(m * 2 * b.rows + k)];
+        const float y = right[static_cast<size_t>(k / 2 * b.columns + 2 * n + k % 2)];
+        sums[i] += x * y;
+      }
+    }
   }
 
   Status evaluate(ExprId id) {
@@ -211,7 +272,8 @@ class Interpreter {
   std::vector<LaneBits> variables_;  // values of variables, kMaxLanes each
   std::vector<std::vector<std::byte>> locals_;
   std::vector<std::byte*> memory_;  // by ArrayId
-  int64_t begin_ = 0;               // thread iterations to run
+  std::vector<std::vector<float>> matrices_;
+  int64_t begin_ = 0;  // thread iterations to run
   int64_t end_ = 0;
 };
 

@@ -2,15 +2,20 @@
 // Text -> kernel. The grammar ({} any number of times, [] at most once, words in quotes as they
 // are):
 //
-//   kernel    = "kernel" STRING "threads" INT "{" {array} {statement} "}"
+//   kernel    = "kernel" STRING "threads" INT "{" {array} {matrix} {statement} "}"
 //   array     = "param" NAME ":" DTYPE "[" INT "]" ["writable"] ["may_alias" NAME]
 //             | "local" NAME ":" DTYPE "[" INT "]"
+//   matrix    = "matrix" NAME ":" DTYPE "[" INT "," INT "]"        rows, columns
 //   statement = "for" NAME "in" expr ".." expr ["range" INT ".." INT] LOOP "{" {statement} "}"
 //             | "if" expr "{" {statement} "}"
 //             | "let" NAME ":" TYPE "=" expr
 //             | "store" "(" NAME "," expr "," expr ")"     array, index, value
 //             | "barrier"
 //             | "prefetch" "(" NAME "," expr ")"           array, index
+//             | "clear_matrix" "(" NAME ")"
+//             | ("load_matrix" | "store_matrix") "(" NAME "," NAME "," expr "," INT ")"
+//                                                          matrix, array, index, pitch
+//             | "multiply_matrices" "(" NAME "," NAME "," NAME ")"   sum, a, b
 //             | ALIAS "=" expr                             names an expression: $0, $1, ...
 //   LOOP      = "serial" | "unrolled" | "vector" | "thread" | "group" | "local"
 //   expr      = operands between, from loose to tight: |  ^  &  == < <=  << >>  + -  * / %
@@ -25,6 +30,8 @@
 // i64, or f32 if it has a point or an exponent. "range" gives a loop variable's bounds (inclusive)
 // where they are not those of the loop. Expressions are taken as they stand, without
 // simplification.
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +57,7 @@ class Parser {
     tokens_.expect("{");
     while (tokens_.is_name("param") || tokens_.is_name("local")) parse_array();
     resolve_aliased_params();
+    while (tokens_.accept_name("matrix")) parse_matrix_register();
     kernel_.body = parse_body();
     if (tokens_.token().kind != TokenKind::kEnd) tokens_.fail("text after the kernel's end");
     if (!tokens_.ok()) return tokens_.error();
@@ -78,6 +86,23 @@ class Parser {
     if (param && tokens_.accept_name("may_alias")) {
       aliased_params_.emplace_back(id, tokens_.take(TokenKind::kName, "an array's name").text);
     }
+  }
+
+  void parse_matrix_register() {
+    const std::string name = tokens_.take_name("a matrix's name");
+    if (matrices_.count(name) != 0) tokens_.fail("matrix " + name + " is declared twice");
+    tokens_.expect(":");
+    const DType dtype = tokens_.take_dtype();
+    tokens_.expect("[");
+    const int64_t rows = tokens_.take_int();
+    tokens_.expect(",");
+    const int64_t columns = tokens_.take_int();
+    tokens_.expect("]");
+    if (!tokens_.ok()) return;
+    const auto bounded = [](int64_t extent) {
+      return static_cast<int32_t>(std::clamp<int64_t>(extent, 0, INT16_MAX));
+    };
+    matrices_[name] = kernel_.add_matrix(name, dtype, bounded(rows), bounded(columns));
   }
 
   void resolve_aliased_params() {
@@ -117,6 +142,8 @@ class Parser {
       body.emplace_back().kind = StmtKind::kBarrier;
     } else if (tokens_.accept_name("prefetch")) {
       body.push_back(parse_prefetch());
+    } else if (accept_matrix_op()) {
+      body.push_back(parse_matrix());
     } else {
       tokens_.fail("'" + std::string(tokens_.token().text) + "' starts no statement");
     }
@@ -190,11 +217,52 @@ class Parser {
     return make_prefetch(array, index);
   }
 
+  // The op of a statement on matrices goes to matrix_op_.
+  bool accept_matrix_op() {
+    for (int op = 0; op < static_cast<int>(std::size(kMatrixOpNames)); ++op) {
+      matrix_op_ = static_cast<MatrixOp>(op);
+      if (tokens_.accept_name(kMatrixOpNames[op])) return true;
+    }
+    return false;
+  }
+
+  MatrixId take_matrix() {
+    const std::string name = tokens_.take_name("a matrix's name");
+    const auto found = matrices_.find(name);
+    if (found == matrices_.end()) tokens_.fail("there is no matrix " + name);
+    return found == matrices_.end() ? 0 : found->second;
+  }
+
+  Stmt parse_matrix() {
+    Stmt stmt;
+    stmt.kind = StmtKind::kMatrix;
+    stmt.matrix.op = matrix_op_;
+    tokens_.expect("(");
+    stmt.matrix.matrix = take_matrix();
+    if (stmt.matrix.op == MatrixOp::kLoad || stmt.matrix.op == MatrixOp::kStore) {
+      tokens_.expect(",");
+      stmt.array = exprs_.find_array(tokens_.take_name("an array's name"));
+      tokens_.expect(",");
+      stmt.index = exprs_.parse();
+      tokens_.expect(",");
+      stmt.matrix.pitch = tokens_.take_int();
+    } else if (stmt.matrix.op == MatrixOp::kMultiply) {
+      tokens_.expect(",");
+      stmt.matrix.a = take_matrix();
+      tokens_.expect(",");
+      stmt.matrix.b = take_matrix();
+    }
+    tokens_.expect(")");
+    return stmt;
+  }
+
   TokenReader tokens_;
   Kernel kernel_;
   KernelScope scope_;
   ExprParser exprs_;
   std::vector<std::pair<ArrayId, std::string_view>> aliased_params_;
+  std::map<std::string, MatrixId> matrices_;
+  MatrixOp matrix_op_ = MatrixOp::kClear;
   int nesting_ = 0;
 };
 

@@ -66,6 +66,7 @@ class Printer {
   explicit Printer(const Kernel& kernel)
       : kernel_(kernel), info_(static_cast<size_t>(kernel.expr_count())) {
     for (const Array& array : kernel.arrays()) arrays_.add(array.name);
+    for (const Matrix& matrix : kernel.matrices()) matrices_.add(matrix.name);
     for (const Var& var : kernel.vars()) vars_.add(var.name);
   }
 
@@ -73,6 +74,11 @@ class Printer {
     out_ =
         "kernel \"" + kernel_.name + "\" threads " + std::to_string(kernel_.thread_extent) + " {\n";
     for (ArrayId id = 0; id < static_cast<ArrayId>(kernel_.arrays().size()); ++id) print_array(id);
+    for (MatrixId id = 0; id < static_cast<MatrixId>(kernel_.matrices().size()); ++id) {
+      const Matrix& matrix = kernel_.matrix(id);
+      out_ += "  matrix " + matrices_[id] + ": " + base::dtype_name(matrix.dtype) + "[" +
+              std::to_string(matrix.rows) + ", " + std::to_string(matrix.columns) + "]\n";
+    }
     print_body(kernel_.body, 1);
     return std::move(out_) + "}\n";
   }
@@ -129,6 +135,9 @@ class Printer {
       case StmtKind::kPrefetch:
         out_ += "prefetch(" + arrays_[stmt.array] + ", " + text(stmt.index, 0) + ")";
         break;
+      case StmtKind::kMatrix:
+        print_matrix(stmt);
+        break;
     }
     if (stmt.kind == StmtKind::kFor || stmt.kind == StmtKind::kIf) {
       out_ += " {\n";
@@ -146,6 +155,18 @@ class Printer {
       out_ += " range " + std::to_string(var.lo) + ".." + std::to_string(var.hi);
     }
     out_ += std::string(" ") + loop_kind_name(stmt.loop);
+  }
+
+  void print_matrix(const Stmt& stmt) {
+    const MatrixStep& step = stmt.matrix;
+    out_ += std::string(kMatrixOpNames[static_cast<int>(step.op)]) + "(" + matrices_[step.matrix];
+    if (step.op == MatrixOp::kLoad || step.op == MatrixOp::kStore) {
+      out_ += ", " + arrays_[stmt.array] + ", " + text(stmt.index, 0) + ", " +
+              std::to_string(step.pitch);
+    } else if (step.op == MatrixOp::kMultiply) {
+      out_ += ", " + matrices_[step.a] + ", " + matrices_[step.b];
+    }
+    out_ += ")";
   }
 
   // Counts uses within one statement, then decides from the leaves up.
@@ -233,6 +254,7 @@ class Printer {
 
   const Kernel& kernel_;
   NameTable arrays_;
+  NameTable matrices_;
   NameTable vars_;
   std::vector<Info> info_;  // by ExprId; valid for the statement being printed
   int next_alias_ = 0;

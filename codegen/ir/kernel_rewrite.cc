@@ -163,6 +163,7 @@ Stmt without_body(const Stmt& stmt) {
   copy.array = stmt.array;
   copy.index = stmt.index;
   copy.value = stmt.value;
+  copy.matrix = stmt.matrix;
   return copy;
 }
 

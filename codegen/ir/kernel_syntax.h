@@ -34,6 +34,9 @@ constexpr const char* loop_kind_name(LoopKind kind) {
   return kLoopKindNames[static_cast<int>(kind)];
 }
 
+inline constexpr const char* kMatrixOpNames[] = {"clear_matrix", "load_matrix", "store_matrix",
+                                                 "multiply_matrices"};
+
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -44,8 +47,11 @@ constexpr bool is_name_char(char c) {
 // Words that an expression or a statement may start with and that are no names.
 constexpr bool is_reserved_word(std::string_view word) {
   for (const char* reserved : {"true", "false", "inf", "nan", "inf_f64", "nan_f64", "for", "if",
-                               "let", "store", "barrier", "prefetch", "param", "local"}) {
+                               "let", "store", "barrier", "prefetch", "param", "local", "matrix"}) {
     if (word == reserved) return true;
+  }
+  for (const char* op : kMatrixOpNames) {
+    if (word == op) return true;
   }
   return false;
 }

@@ -23,6 +23,7 @@ class Verifier {
 
   Status verify() {
     CAMSHAFT_TRY(verify_arrays());
+    CAMSHAFT_TRY(verify_matrices());
     if (kernel_.thread_extent < 1) return fail("its thread extent is below 1");
     CAMSHAFT_TRY(verify_body(kernel_.body, {}));
     if (!has_thread_loop_ && kernel_.thread_extent != 1) {
@@ -88,6 +89,9 @@ class Verifier {
         case StmtKind::kPrefetch:
           CAMSHAFT_TRY(verify_prefetch(stmt, context));
           break;
+        case StmtKind::kMatrix:
+          CAMSHAFT_TRY(verify_matrix(stmt, context));
+          break;
       }
     }
     for (const VarId id : lets) leave(id);
@@ -100,7 +104,8 @@ class Verifier {
   Status verify_uses(const Stmt& stmt, Context context) {
     const bool is_for = stmt.kind == StmtKind::kFor;
     const bool is_store = stmt.kind == StmtKind::kStore;
-    const bool has_index = is_store || stmt.kind == StmtKind::kPrefetch;
+    const bool has_index = is_store || stmt.kind == StmtKind::kPrefetch ||
+                           (stmt.kind == StmtKind::kMatrix && matrix_moves(stmt.matrix.op));
     const bool has_value = is_store || stmt.kind == StmtKind::kLet;
     const bool given[] = {is_for, is_for, stmt.kind == StmtKind::kIf, has_index, has_value};
     const std::vector<ExprId> roots = exprs_of(stmt);
@@ -142,7 +147,7 @@ class Verifier {
   }
 
   // An access is refused if all its elements are outside of the array, or if one certainly is.
-  Status verify_access(ArrayId id, ExprId index, int32_t lanes, Context context,
+  Status verify_access(ArrayId id, ExprId index, int64_t lanes, Context context,
                        const char* what) const {
     if (context.never_runs) return base::ok();
     const Array& array = kernel_.array(id);
@@ -281,6 +286,60 @@ class Verifier {
       return fail("a prefetch of " + kernel_.array(stmt.array).name + " has a wrong index type");
     }
     return verify_access(stmt.array, stmt.index, 1, context, "prefetch of ");
+  }
+
+  static bool matrix_moves(MatrixOp op) { return op == MatrixOp::kLoad || op == MatrixOp::kStore; }
+
+  Status verify_matrices() const {
+    if (kernel_.matrices().size() > kMaxMatrices) return fail("it has too many matrices");
+    for (const Matrix& matrix : kernel_.matrices()) {
+      const bool known = matrix.dtype == DType::kFloat32 || matrix.dtype == DType::kBFloat16;
+      const int64_t row_bytes = matrix.columns * base::dtype_size_bytes(matrix.dtype);
+      if (known && matrix.rows >= 1 && matrix.rows <= kMaxMatrixRows && row_bytes >= 4 &&
+          row_bytes % 4 == 0 && row_bytes <= kMaxMatrixRowBytes) {
+        continue;
+      }
+      return fail("matrix " + matrix.name + " has a shape or dtype that there is not");
+    }
+    return base::ok();
+  }
+
+  bool has_matrix(MatrixId id) const {
+    return id >= 0 && id < static_cast<MatrixId>(kernel_.matrices().size());
+  }
+
+  Status verify_matrix(const Stmt& stmt, Context context) const {
+    const MatrixStep& step = stmt.matrix;
+    if (context.in_vector) return fail("a matrix is used inside a vector loop");
+    const bool multiplies = step.op == MatrixOp::kMultiply;
+    if (!has_matrix(step.matrix) || (multiplies && !(has_matrix(step.a) && has_matrix(step.b)))) {
+      return fail("a statement uses a matrix that does not exist");
+    }
+    const Matrix& matrix = kernel_.matrix(step.matrix);
+    if (multiplies) return verify_product(matrix, kernel_.matrix(step.a), kernel_.matrix(step.b));
+    if (step.op == MatrixOp::kClear) return base::ok();
+    if (stmt.array < 0 || stmt.array >= static_cast<ArrayId>(kernel_.arrays().size())) {
+      return fail("matrix " + matrix.name + " is of an array that does not exist");
+    }
+    const Array& array = kernel_.array(stmt.array);
+    const bool writes = step.op == MatrixOp::kStore;
+    if (writes && array.kind == ArrayKind::kParam && !array.writable) {
+      return fail("a matrix is stored to the read-only parameter " + array.name);
+    }
+    if (array.dtype != matrix.dtype || step.pitch < 0 ||
+        kernel_.expr(stmt.index).type != ValueType{DType::kInt64, 1}) {
+      return fail("matrix " + matrix.name + " does not fit array " + array.name +
+                  ", its index or its pitch");
+    }
+    const int64_t reach = (matrix.rows - 1) * step.pitch + matrix.columns;
+    return verify_access(stmt.array, stmt.index, reach, context, "matrix in ");
+  }
+
+  Status verify_product(const Matrix& sum, const Matrix& a, const Matrix& b) const {
+    const bool fits = sum.dtype == DType::kFloat32 && a.dtype == DType::kBFloat16 &&
+                      b.dtype == DType::kBFloat16 && a.rows == sum.rows &&
+                      a.columns == 2 * b.rows && b.columns == 2 * sum.columns;
+    return fits ? base::ok() : fail("matrices of shapes or dtypes that have no product");
   }
 
   Status verify_store(const Stmt& stmt, Context context) {

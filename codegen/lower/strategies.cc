@@ -18,6 +18,7 @@ bool always(const Task&) {
 constexpr Strategy kStrategies[] = {
     CAMSHAFT_STRATEGY(conv_depthwise),
     CAMSHAFT_STRATEGY_THAT_PAYS(conv_depthwise_rows),
+    CAMSHAFT_STRATEGY(conv_matrix),
     CAMSHAFT_STRATEGY_THAT_PAYS(conv_winograd),
     CAMSHAFT_STRATEGY(conv_direct),
     CAMSHAFT_STRATEGY(gemm),

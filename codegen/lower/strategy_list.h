@@ -18,6 +18,7 @@ CAMSHAFT_DECLARE_STRATEGY(conv_depthwise_rows);
 bool pays_conv_depthwise_rows(const Task& task);
 CAMSHAFT_DECLARE_STRATEGY(conv_winograd);
 bool pays_conv_winograd(const Task& task);
+CAMSHAFT_DECLARE_STRATEGY(conv_matrix);
 CAMSHAFT_DECLARE_STRATEGY(conv_direct);
 CAMSHAFT_DECLARE_STRATEGY(gemm);
 CAMSHAFT_DECLARE_STRATEGY(pool);

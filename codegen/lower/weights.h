@@ -48,6 +48,7 @@ class PackedWeights {
                 const Pack& pack, bool pairs = false);
 
   bool in_memory() const { return array_ >= 0; }
+  ir::ArrayId array() const { return array_; }  // where they are in memory
   // Of what positions count: elements, or words.
   int64_t element_bytes() const { return base::dtype_size_bytes(dtype_) * (pairs_ ? 2 : 1); }
   // Packed elements [at, at + lanes), in the compute dtype. Only the number of them is looked at

@@ -87,6 +87,7 @@ class ClangC final : public CDialect {
     }
   }
   CFunction conversion(ValueType /*from*/, ValueType to) const override {
+    if (to.dtype == DType::kBFloat16) return narrowing(to.lanes);
     if (to.lanes == 1) return {"(" + std::string(scalar_type(to.dtype)) + ")", ""};
     return {"__builtin_convertvector", "", ", " + vector_type(to.dtype, to.lanes)};
   }
@@ -121,6 +122,17 @@ class ClangC final : public CDialect {
   }
 
  private:
+  // f32 -> bf16 by the target's instruction.
+  CFunction narrowing(int32_t lanes) const {
+    const std::string from = vector_type(DType::kFloat32, lanes);
+    const std::string to = vector_type(DType::kBFloat16, lanes);
+    const std::string name = "bf16_of_" + from;
+    return {name, "static inline " + to + " " + name + "(" + from +
+                      " x) { typedef __bf16 lanes __attribute__((ext_vector_type(" +
+                      std::to_string(lanes) + "))); return (" + to +
+                      ")__builtin_convertvector(x, lanes); }\n"};
+  }
+
   std::string access_type(ValueType type, int64_t alignment) const {
     return vector_type(type.dtype, type.lanes) + "_at" + std::to_string(alignment);
   }

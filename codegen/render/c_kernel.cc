@@ -22,6 +22,7 @@ std::string CKernelPrinter::function() {
   print_head();
   print_locals();
   print_stmts(kernel_.body, 1);
+  print_tail();
   out_ += "}\n";
   print_end();
   return std::move(out_);
@@ -86,10 +87,20 @@ void CKernelPrinter::print_stmts(const std::vector<Stmt>& body, int depth) {
       case ir::StmtKind::kPrefetch:
         print_prefetch(printer_.element(stmt.array, stmt.index, /*is_address=*/true), indent);
         break;
+      case ir::StmtKind::kMatrix:
+        print_matrix(
+            stmt,
+            stmt.array < 0 ? "" : printer_.element(stmt.array, stmt.index, /*is_address=*/true),
+            indent);
+        break;
       case ir::StmtKind::kBarrier:
         CAMSHAFT_CHECK(false && "refused by check_renderable");
     }
   }
+}
+
+void CKernelPrinter::print_matrix(const Stmt&, const std::string&, const std::string&) {
+  CAMSHAFT_CHECK(false && "refused by check_renderable");
 }
 
 void CKernelPrinter::print_for(const Stmt& stmt, int depth) {

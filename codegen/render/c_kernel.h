@@ -26,7 +26,11 @@ class CKernelPrinter {
   // What runs a loop's body: a line that ends in an opening brace.
   virtual void print_thread_loop(const ir::Stmt& stmt, const std::string& indent) = 0;
   virtual void print_prefetch(const std::string& address, const std::string& indent) = 0;
-  // What follows the function.
+  // A statement on matrices; `address` is that of a load's or store's first row.
+  virtual void print_matrix(const ir::Stmt& stmt, const std::string& address,
+                            const std::string& indent);
+  // What follows the function's last statement, and the function.
+  virtual void print_tail() {}
   virtual void print_end() {}
 
   // "restrict " unless the parameter may be the same memory as another one.

@@ -24,10 +24,16 @@ bool is_half(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
 }
 
+// The instruction that narrows f32 to bf16 takes lanes of whole registers.
+constexpr int32_t kLeastLanesNarrowed = 4;
+
 class Legalizer : public ir::ExprRewriter {
  public:
   Legalizer(Kernel* kernel, const CpuTarget& target)
-      : ir::ExprRewriter(kernel), kernel_(*kernel), half_conversion_(has_half_conversion(target)) {}
+      : ir::ExprRewriter(kernel),
+        kernel_(*kernel),
+        half_conversion_(has_half_conversion(target)),
+        narrows_bf16_(target.narrows_bf16) {}
 
   void run(std::vector<Stmt>& body) {
     for (Stmt& stmt : body) {
@@ -57,6 +63,7 @@ class Legalizer : public ir::ExprRewriter {
 
   Kernel& kernel_;
   bool half_conversion_;
+  bool narrows_bf16_;
 };
 
 ExprId Legalizer::replace(ExprId id, const ExprId args[3]) {
@@ -109,7 +116,10 @@ ExprId Legalizer::narrow_to_half(ExprId value, DType to) {
     value = is_exact ? kernel_.cast(value, DType::kFloat32)
                      : round_to_odd(kernel_, kernel_.cast(value, DType::kFloat64));
   }
-  if (to == DType::kBFloat16) return expand_f32_to_bf16(kernel_, value);
+  if (to == DType::kBFloat16) {
+    const bool narrows = narrows_bf16_ && kernel_.expr(value).type.lanes >= kLeastLanesNarrowed;
+    return narrows ? kernel_.cast(value, to) : expand_f32_to_bf16(kernel_, value);
+  }
   return half_conversion_ ? kernel_.cast(value, to) : expand_f32_to_f16(kernel_, value);
 }
 

@@ -2,11 +2,13 @@
 #include "codegen/render/module_llvm.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Verifier.h>
 
 #include <string>
 
+#include "codegen/render/amx.h"
 #include "codegen/render/target_info.h"
 #include "codegen/render/values_llvm.h"
 #include "codegen/render/walk.h"
@@ -56,7 +58,9 @@ class KernelBuilder {
     ValueBuilder values(kernel_, builder_, array_pointers(body));
     values_ = &values;
     guard_empty_range();
+    configure_matrices();
     build_stmts(kernel_.body);
+    if (has_matrices()) builder_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
     builder_.CreateRetVoid();
     build_entry(body);
   }
@@ -66,6 +70,9 @@ class KernelBuilder {
   void add_param_attributes(Function* body);
   std::vector<Value*> array_pointers(Function* body);
   void guard_empty_range();
+  bool has_matrices() const { return !kernel_.matrices().empty(); }
+  void configure_matrices();
+  void build_matrix(const Stmt& stmt);
   void build_entry(Function* body);
   void build_stmts(const std::vector<Stmt>& body);
   void build_for(const Stmt& stmt);
@@ -144,6 +151,42 @@ void KernelBuilder::guard_empty_range() {
   builder_.SetInsertPoint(work);
 }
 
+void KernelBuilder::configure_matrices() {
+  if (!has_matrices()) return;
+  const auto bytes = amx_configuration(kernel_);
+  llvm::Constant* shapes = llvm::ConstantDataArray::get(context_, bytes);
+  auto* global = new llvm::GlobalVariable(module_, shapes->getType(), /*isConstant=*/true,
+                                          llvm::GlobalValue::PrivateLinkage, shapes, "shapes");
+  global->setAlignment(llvm::Align(bytes.size()));
+  builder_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {global});
+}
+
+void KernelBuilder::build_matrix(const Stmt& stmt) {
+  const ir::MatrixStep& step = stmt.matrix;
+  const auto number = [&](ir::MatrixId id) { return builder_.getInt8(static_cast<uint8_t>(id)); };
+  const auto move = [&](llvm::Intrinsic::ID intrinsic) {
+    const int64_t pitch = step.pitch * base::dtype_size_bytes(kernel_.array(stmt.array).dtype);
+    builder_.CreateIntrinsic(intrinsic, {},
+                             {number(step.matrix), values_->address(stmt.array, stmt.index),
+                              builder_.getInt64(static_cast<uint64_t>(pitch))});
+  };
+  switch (step.op) {
+    case ir::MatrixOp::kClear:
+      builder_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero, {}, {number(step.matrix)});
+      break;
+    case ir::MatrixOp::kLoad:
+      move(llvm::Intrinsic::x86_tileloadd64);
+      break;
+    case ir::MatrixOp::kStore:
+      move(llvm::Intrinsic::x86_tilestored64);
+      break;
+    case ir::MatrixOp::kMultiply:
+      builder_.CreateIntrinsic(llvm::Intrinsic::x86_tdpbf16ps, {},
+                               {number(step.matrix), number(step.a), number(step.b)});
+      break;
+  }
+}
+
 void KernelBuilder::build_entry(Function* body) {
   auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer(), i64(), i64()}, false);
   Function* entry = Function::Create(type, Function::ExternalLinkage, kernel_.name, module_);
@@ -182,6 +225,9 @@ void KernelBuilder::build_stmts(const std::vector<Stmt>& body) {
         break;
       case ir::StmtKind::kPrefetch:
         values_->prefetch(stmt.array, stmt.index);
+        break;
+      case ir::StmtKind::kMatrix:
+        build_matrix(stmt);
         break;
       case ir::StmtKind::kBarrier:
         CAMSHAFT_CHECK(false && "refused by check_renderable");

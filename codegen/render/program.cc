@@ -21,6 +21,10 @@ bool uses_double(const ir::Kernel& kernel) {
                      [](const ir::Array& array) { return array.dtype == ir::DType::kFloat64; });
 }
 
+bool uses_matrices(const ir::Kernel& kernel) {
+  return !kernel.matrices().empty();
+}
+
 }  // namespace
 
 TargetNames target_names(const CpuTarget& target) {
@@ -33,7 +37,10 @@ TargetNames target_names(const CpuTarget& target) {
 std::vector<std::string> needed_features(const std::vector<ir::Kernel>& kernels,
                                          const CpuTarget& target) {
   std::vector<std::string> result;
+  // The system may keep the registers of matrices to itself: only plans that use them ask for them.
+  const bool has_matrices = std::any_of(kernels.begin(), kernels.end(), uses_matrices);
   for (const std::string& feature : feature_list(target)) {
+    if (feature.starts_with("+amx-") && !has_matrices) continue;
     if (feature.size() > 1 && feature[0] == '+') result.push_back(feature.substr(1));
   }
   if (is_opencl(target) && std::any_of(kernels.begin(), kernels.end(), uses_double)) {

@@ -34,6 +34,10 @@ struct CpuTarget {
   int32_t fma_per_cycle = 2;    // vector FMA instructions per cycle
   int32_t loads_per_cycle = 2;  // vector loads per cycle
   int32_t fma_latency = 4;      // cycles
+  // Has registers of matrices (ir::Matrix) that multiply bf16, and an instruction that narrows f32
+  // to bf16.
+  bool matrices = false;
+  bool narrows_bf16 = false;
   ir::MathSupport math;
   // Iterations of the thread loop are work items: many, without a cache of their own.
   bool is_gpu = false;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/render/amx.h"
 #include "codegen/render/c_kernel.h"
 #include "codegen/render/legalize.h"
 #include "codegen/render/render.h"
@@ -30,6 +31,45 @@ class KernelPrinter final : public CKernelPrinter {
     }
     out_ += "int64_t begin, int64_t end) {\n";
     if (!has_thread_loop(kernel_)) out_ += "  if (begin >= end) return;\n";
+    print_matrix_shapes();
+  }
+
+  void print_matrix_shapes() {
+    if (kernel_.matrices().empty()) return;
+    out_ += "  static const uint8_t shapes[64] __attribute__((aligned(64))) = {";
+    for (const uint8_t byte : amx_configuration(kernel_)) out_ += std::to_string(byte) + ", ";
+    out_ += "};\n  __builtin_ia32_tile_loadconfig(shapes);\n";
+  }
+
+  void print_tail() override {
+    if (!kernel_.matrices().empty()) out_ += "  __builtin_ia32_tilerelease();\n";
+  }
+
+  void print_matrix(const Stmt& stmt, const std::string& address,
+                    const std::string& indent) override {
+    const ir::MatrixStep& step = stmt.matrix;
+    const std::string number = std::to_string(step.matrix);
+    const auto move = [&](const char* name) {
+      const int64_t pitch = step.pitch * base::dtype_size_bytes(kernel_.array(stmt.array).dtype);
+      return name + ("(" + number) + ", (void*)" + address + ", " + std::to_string(pitch) + ")";
+    };
+    out_ += indent + "__builtin_ia32_";
+    switch (step.op) {
+      case ir::MatrixOp::kClear:
+        out_ += "tilezero(" + number + ")";
+        break;
+      case ir::MatrixOp::kLoad:
+        out_ += move("tileloadd64");
+        break;
+      case ir::MatrixOp::kStore:
+        out_ += move("tilestored64");
+        break;
+      case ir::MatrixOp::kMultiply:
+        out_ += "tdpbf16ps(" + number + ", " + std::to_string(step.a) + ", " +
+                std::to_string(step.b) + ")";
+        break;
+    }
+    out_ += ";\n";
   }
 
   void print_thread_loop(const Stmt& stmt, const std::string& indent) override {

@@ -95,6 +95,11 @@ Status check_locals(const Kernel& kernel) {
 
 Status check_kernel(const Kernel& kernel, const CpuTarget& target) {
   CAMSHAFT_TRY(ir::verify_kernel(kernel));
+  if (!kernel.matrices().empty() && !target.matrices) {
+    return base::fail(Code::kUnsupported, "render.matrices",
+                      "kernel %s: %s has no registers of matrices: choose another target",
+                      kernel.name.c_str(), target.march.c_str());
+  }
   CAMSHAFT_TRY(check_locals(kernel));
   StmtOrder order(kernel);
   Status status = base::ok();

@@ -52,8 +52,8 @@ constexpr March kMarches[] = {
     {"icelake-client", kX86, CAMSHAFT_ICELAKE, 48 * kKiB, 512 * kKiB, 8 * kMiB, 1, 2, 4},
     {"tigerlake", kX86, CAMSHAFT_ICELAKE, 48 * kKiB, 1280 * kKiB, 12 * kMiB, 1, 2, 4},
     {"icelake-server", kX86, CAMSHAFT_ICELAKE, 48 * kKiB, 1280 * kKiB, 48 * kMiB, 2, 2, 4},
-    {"sapphirerapids", kX86, CAMSHAFT_ICELAKE ",avx512bf16,avx512fp16,avxvnni", 48 * kKiB, 2 * kMiB,
-     96 * kMiB, 2, 2, 4},
+    {"sapphirerapids", kX86, CAMSHAFT_ICELAKE ",amx-bf16,amx-tile,avx512bf16,avx512fp16,avxvnni",
+     48 * kKiB, 2 * kMiB, 96 * kMiB, 2, 2, 4},
     {"znver1", kX86, CAMSHAFT_V3, 32 * kKiB, 512 * kKiB, 8 * kMiB, 1, 1, 5},
     {"znver2", kX86, CAMSHAFT_V3, 32 * kKiB, 512 * kKiB, 16 * kMiB, 2, 2, 5},
     {"znver3", kX86, CAMSHAFT_V3, 32 * kKiB, 512 * kKiB, 32 * kMiB, 2, 2, 4},
@@ -110,6 +110,8 @@ void set_vector_unit(const Names& features, bool is_x86, CpuTarget* target) {
   target->gather = avx2;
   target->fma = !is_x86 || contains(features, "fma");
   target->math.fma = target->fma;
+  target->narrows_bf16 = avx512 && contains(features, "avx512bf16");
+  target->matrices = target->narrows_bf16 && contains(features, "amx-bf16");
   target->math.rounding = !is_x86 || contains(features, "sse4.1");
 }
 

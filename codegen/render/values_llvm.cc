@@ -284,6 +284,11 @@ Value* ValueBuilder::build_cast(const Expr& e) {
     return builder_.CreateFCmpUNE(a, llvm::Constant::getNullValue(a->getType()));
   }
   if (base::is_float(from)) {
+    if (to == DType::kBFloat16) {
+      llvm::Type* half = llvm::Type::getBFloatTy(builder_.getContext());
+      return builder_.CreateBitCast(builder_.CreateFPTrunc(a, with_lanes(half, e.type.lanes)),
+                                    type);
+    }
     if (base::is_float(to)) return builder_.CreateFPCast(a, type);
     return is_signed(to) ? builder_.CreateFPToSI(a, type) : builder_.CreateFPToUI(a, type);
   }

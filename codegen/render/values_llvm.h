@@ -34,6 +34,8 @@ class ValueBuilder {
   // Stores lanes at a scalar index, or scatters.
   void store(ir::ArrayId array, ir::ExprId index, ir::ExprId value);
   void prefetch(ir::ArrayId array, ir::ExprId index);
+  // Of an element.
+  llvm::Value* address(ir::ArrayId array, ir::ExprId index) { return address(array, value(index)); }
 
   llvm::Type* type_of(ir::ValueType type) const;
   llvm::Type* memory_type_of(ir::ValueType type) const;

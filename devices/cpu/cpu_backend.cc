@@ -13,6 +13,7 @@
 #include "devices/cpu/loaded_program.h"
 #include "devices/cpu/record.h"
 #include "devices/cpu/thread_pool.h"
+#include "devices/cpu/tile_registers.h"
 #include "devices/hal/foreign_lease.h"
 #include "devices/hal/handle_table.h"
 #include "runtime/base/bytes.h"
@@ -153,6 +154,9 @@ Result<hal::Program> CpuDevice::load(const hal::ProgramImage& image) {
     return base::fail(Code::kUnsupported, "cpu.format",
                       "the CPU device loads 'elf-shared-object' programs, not '%.*s'",
                       static_cast<int>(image.format.size()), image.format.data());
+  }
+  if (std::any_of(image.features.begin(), image.features.end(), needs_tile_registers)) {
+    CAMSHAFT_TRY(ask_for_tile_registers());
   }
   CAMSHAFT_TRY_ASSIGN(const ElfImage elf, parse_elf(image.bytes, hwio::page_size_bytes()));
   CAMSHAFT_TRY_ASSIGN(LoadedProgram program, LoadedProgram::map(elf, calls_));

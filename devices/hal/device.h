@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "runtime/base/status.h"
@@ -116,6 +117,8 @@ struct ProgramImage {
   std::string_view format = {};  // "elf-shared-object", "opencl-c", "spirv", "cubin", ...
   std::span<const std::byte> bytes = {};
   std::span<const std::string_view> kernels = {};  // a launch names one by its index here
+  // Of info().features, those that the kernels use: some must be asked of the system first.
+  std::span<const std::string> features = {};
 };
 
 // Where a kernel argument's memory is: a buffer fixed at record(), or a slot that each submit()

@@ -98,7 +98,8 @@ Status Session::load_program() {
   for (const plan::KernelInfo& kernel : target_.kernels) names.push_back(kernel.symbol);
   CAMSHAFT_TRY_ASSIGN(program_, device_.load({.format = target_.binary_format,
                                               .bytes = plan_.binary(target_),
-                                              .kernels = names}));
+                                              .kernels = names,
+                                              .features = target_.features}));
   return base::ok();
 }
 

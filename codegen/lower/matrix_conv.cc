@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/lower/matrix_conv.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "codegen/ir/graph_constants.h"
+#include "codegen/lower/weights.h"
+
+namespace camshaft::lower {
+namespace {
+
+using ir::DType;
+using ir::Op;
+
+constexpr int64_t kLeastChannels = 8;       // of a block: fewer leave most of a product empty
+constexpr int64_t kLeastPixels = 4;         // of an image: fewer leave most rows empty
+constexpr int64_t kPlaneBytes = 160 << 10;  // of a strip, at most: on a worker's stack
+constexpr int64_t kStripBytes = 16 << 10;   // of an input read in place, beside little weights
+
+// Cycles by Intel's optimisation manual: a product takes one for each row of its sums, a load from
+// the second level of the caches about 20.
+constexpr double kLoadCycles = 20;
+
+PlaneAxis plane_axis(const WindowAxis& axis) {
+  PlaneAxis plane{axis, {}, 0};
+  for (int64_t k = 0; k < axis.kernel; ++k) {
+    const int64_t remainder = k * axis.dilation % axis.stride;
+    plane.reach = std::max(plane.reach, plane.shift_of(k));
+    const auto found = std::find(plane.remainders.begin(), plane.remainders.end(), remainder);
+    if (found == plane.remainders.end()) plane.remainders.push_back(remainder);
+  }
+  return plane;
+}
+
+// Rows of a strip of `height`: all strips have about the same number.
+void cut_strips(int64_t most, MatrixConv& conv) {
+  conv.strips = (conv.height + most - 1) / most;
+  conv.strip = (conv.height + conv.strips - 1) / conv.strips;
+}
+
+void cut_in_place(const Task& task, MatrixConv& conv) {
+  conv.height = conv.window.pixels();
+  conv.width = conv.pitch = 1;
+  const int64_t pixel_bytes = conv.in_channels * 2;
+  const int64_t weight_bytes = pixel_bytes * conv.out_channels;
+  const bool are_little = weight_bytes <= task.target.l1_bytes / 2;
+  const int64_t bytes = are_little ? kStripBytes : task.target.l2_bytes / 4;
+  const int64_t rounded = bytes / pixel_bytes / (2 * kMatrixRows) * (2 * kMatrixRows);
+  const int64_t by_threads = (conv.height + task.threads - 1) / task.threads;
+  cut_strips(std::max(std::min(rounded, by_threads), 4 * kMatrixRows), conv);
+}
+
+void cut_planes(const Task& task, MatrixConv& conv) {
+  conv.rows = plane_axis(conv.window.outer.empty() ? WindowAxis{} : conv.window.outer.front());
+  conv.columns = plane_axis(conv.window.last);
+  conv.height = conv.window.out_rows();
+  conv.width = conv.window.last.out;
+  conv.pitch = conv.width + conv.columns.reach;
+  const int64_t row_bytes = conv.planes() * conv.pitch * conv.in_channels * 2;
+  const int64_t fitting = kPlaneBytes / row_bytes - conv.rows.reach;
+  const int64_t by_threads = (conv.height + task.threads - 1) / task.threads;
+  cut_strips(std::max<int64_t>(std::min(fitting, by_threads), 1), conv);
+}
+
+bool fits(const MatrixConv& conv) {
+  if (conv.in_place) return true;
+  const int64_t elements = conv.blocks() * conv.planes() * conv.plane_elements();
+  return conv.window.outer.size() <= 1 && elements * 2 <= render::kMaxLocalBytes - (64 << 10);
+}
+
+}  // namespace
+
+int64_t PlaneAxis::plane_of(int64_t k) const {
+  const int64_t remainder = k * axis.dilation % axis.stride;
+  const auto found = std::find(remainders.begin(), remainders.end(), remainder);
+  CAMSHAFT_CHECK(found != remainders.end());
+  return found - remainders.begin();
+}
+
+PlaneAxis::Range PlaneAxis::inside(int64_t plane, int64_t count) const {
+  const int64_t first = remainders[static_cast<size_t>(plane)] - axis.pad;  // of position 0
+  const auto round_up = [&](int64_t distance) {
+    return distance <= 0 ? 0 : (distance + axis.stride - 1) / axis.stride;
+  };
+  const int64_t begin = std::min(round_up(-first), count);
+  return {begin, std::clamp(round_up(axis.in - first), begin, count)};
+}
+
+std::optional<MatrixConv> find_matrix_conv(const Task& task) {
+  if (!task.target.matrices || !task.has_root(Op::kConv)) return std::nullopt;
+  const ir::Node& node = task.node(task.region.root);
+  MatrixConv conv{};
+  conv.x = node.inputs[0];
+  conv.w = node.inputs[1];
+  const ir::TensorType& x = task.type(conv.x);
+  if (x.dtype != DType::kBFloat16 || node.as<ir::ConvAttrs>().groups != 1) return std::nullopt;
+  if (!task.has_buffer(conv.x) || !are_known(task, conv.w) || node.type.elements() == 0) {
+    return std::nullopt;
+  }
+  if (ir::splat_value(task.graph(), conv.w)) return std::nullopt;  // kernels hold it as a number
+  conv.window = window_of(task);
+  conv.batch = x.shape[0];
+  conv.in_channels = x.shape[1];
+  conv.out_channels = task.type(conv.w).shape[0];
+  conv.block = task.schedule.buffer(conv.x).layout.channel_block;
+  if (conv.block < kLeastChannels || conv.block > kMatrixChannels) return std::nullopt;
+  if (conv.window.pixels() < kLeastPixels) return std::nullopt;
+  conv.in_place = conv.window.is_pointwise() && conv.window.is_dense();
+  conv.in_place ? cut_in_place(task, conv) : cut_planes(task, conv);
+  return fits(conv) ? std::optional(conv) : std::nullopt;
+}
+
+std::vector<Knobs> rank_matrix_tiles(const MatrixConv& conv) {
+  struct Candidate {
+    double cycles;
+    Knobs knobs;
+  };
+  const auto split_cycles = [&](int64_t rows, int64_t columns) {
+    const double products = static_cast<double>(rows * columns * conv.tile_rows());
+    return std::max(products, kLoadCycles * static_cast<double>(rows + columns) * 0.75);
+  };
+  std::vector<Candidate> candidates;
+  for (const auto [rows, columns] : {std::pair{2, 2}, {3, 1}, {1, 3}, {2, 1}, {1, 2}, {1, 1}}) {
+    if (rows > conv.row_tiles() || columns > conv.column_tiles()) continue;
+    const int64_t row_rest = conv.row_tiles() % rows;
+    const int64_t column_rest = conv.column_tiles() % columns;
+    const auto row_cycles = [&](int64_t width) {
+      if (width == 0) return 0.0;
+      const double rest = row_rest > 0 ? split_cycles(row_rest, width) : 0;
+      return static_cast<double>(conv.row_tiles() / rows) * split_cycles(rows, width) + rest;
+    };
+    Knobs knobs;
+    knobs.lanes = kMatrixColumns;
+    knobs.pixels = rows;
+    knobs.vectors = columns;
+    knobs.unroll = 4;
+    candidates.push_back({static_cast<double>(conv.column_tiles() / columns) * row_cycles(columns) +
+                              row_cycles(column_rest),
+                          knobs});
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tuple(a.cycles, b.knobs.pixels, b.knobs.vectors) <
+           std::tuple(b.cycles, a.knobs.pixels, a.knobs.vectors);
+  });
+  std::vector<Knobs> ranked;
+  for (const Candidate& candidate : candidates) ranked.push_back(candidate.knobs);
+  return ranked;
+}
+
+}  // namespace camshaft::lower

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Convolutions as products of matrices (ir::Matrix): rows are output pixels, columns output
+// channels, and what is summed over are blocks of input channels at the taps of the window.
+//
+// Rows of a matrix lie at one distance from each other, so the pixels that a tap reads must. A
+// pointwise convolution of stride 1 has them so in its input. Of any other, the input rows under a
+// strip of output rows are copied to planes first: with the padding, and with one plane for each
+// remainder that the stride leaves of the positions that taps read. There every tap is at one
+// shift from the output pixel, across the ends of rows too: the few pixels between the end of one
+// output row and the beginning of the next are computed and not stored.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/lower/lower.h"
+#include "codegen/lower/window.h"
+
+namespace camshaft::lower {
+
+inline constexpr int64_t kMatrixRows = ir::kMaxMatrixRows;
+inline constexpr int64_t kMatrixColumns = 16;   // of sums
+inline constexpr int64_t kMatrixChannels = 32;  // summed over by one product, at most
+
+// One spatial axis of the planes: position j of the plane of remainder f holds input position
+// j * stride + f - pad.
+struct PlaneAxis {
+  WindowAxis axis;
+  std::vector<int64_t> remainders;  // that taps read, each once
+  int64_t reach = 0;                // furthest shift of a tap
+
+  // Of tap `k`: which of the planes, and by how many positions it is ahead of the output pixel.
+  int64_t plane_of(int64_t k) const;
+  int64_t shift_of(int64_t k) const { return k * axis.dilation / axis.stride; }
+  // Positions [begin, end) of `count` of plane `plane` that are inside the input.
+  struct Range {
+    int64_t begin = 0;
+    int64_t end = 0;
+  };
+  Range inside(int64_t plane, int64_t count) const;
+};
+
+struct MatrixConv {
+  NodeId x, w;
+  Window window;
+  int64_t batch;
+  int64_t in_channels;
+  int64_t out_channels;
+  int64_t block;   // channels of one product: that lie together in the input
+  bool in_place;   // matrices are loaded from the input itself
+  PlaneAxis rows;  // of the planes, where there are any
+  PlaneAxis columns;
+  // The output as `height` rows of `width` pixels, `pitch` places from row to row where matrices
+  // are loaded from; in place each pixel is a row.
+  int64_t height, width, pitch;
+  int64_t strip;  // output rows that are computed together, of the last strip too: it may begin
+                  // inside the one before
+  int64_t strips;
+
+  int64_t blocks() const { return in_channels / block; }
+  int64_t taps() const { return window.taps(); }
+  int64_t column_tiles() const { return (out_channels + kMatrixColumns - 1) / kMatrixColumns; }
+  // Pixels of a strip, those between rows among them, and rows of a matrix of them.
+  int64_t places() const { return (strip - 1) * pitch + width; }
+  int64_t tile_rows() const { return std::min(kMatrixRows, places()); }
+  int64_t row_tiles() const { return (places() + kMatrixRows - 1) / kMatrixRows; }
+  // Elements of a plane of one block of channels, and of all planes.
+  int64_t plane_rows() const { return strip + rows.reach; }
+  int64_t plane_elements() const { return plane_rows() * pitch * block; }
+  int64_t planes() const {
+    return static_cast<int64_t>(rows.remainders.size() * columns.remainders.size());
+  }
+};
+
+// Nothing where the region is no such convolution: its input must lie in blocks of bf16 channels.
+std::optional<MatrixConv> find_matrix_conv(const Task& task);
+
+// Knobs for tiles of matrices that fit the target's registers, cheapest first by a model: `pixels`
+// and `vectors` count the matrices of a tile.
+std::vector<Knobs> rank_matrix_tiles(const MatrixConv& conv);
+
+}  // namespace camshaft::lower

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Convolutions by matrix registers, on the interpreter, against the oracle.
+#include "codegen/lower/matrix_conv.h"
+#include "tests/codegen/lower/run_schedule.h"
+
+namespace camshaft::lower {
+namespace {
+
+CpuTarget matrix_target() {
+  CpuTarget target = test_target(64);
+  target.matrices = true;
+  return target;
+}
+
+// What a case varies.
+struct Case {
+  std::string x;        // shape of the input
+  std::string w;        // of the weights
+  std::string strides;  // attributes by axis
+  std::string dilations;
+  std::string begin;
+  std::string end;
+  std::string epilogue = "%o = cast(%c) {to=bf16}\n";  // %c -> %o
+};
+
+// A max pool of one pixel, which is exact, brings input and output into blocks.
+std::string graph_of(const Case& c) {
+  const bool is_line = c.strides.find(',') == std::string::npos;
+  const std::string ones = is_line ? "[1]" : "[1,1]";
+  const std::string zeros = is_line ? "[0]" : "[0,0]";
+  const std::string pool = ") {kind=max, kernel=" + ones + ", strides=" + ones +
+                           ", dilations=" + ones + ", pads_begin=" + zeros + ", pads_end=" + zeros +
+                           "}\n";
+  return "graph \"g\" {\n%x = input \"x\" : bf16" + c.x + "\n%p = pool(%x" + pool +
+         "%w = constant {seed 1} : bf16" + c.w + "\n%c = conv(%p, %w) {strides=" + c.strides +
+         ", dilations=" + c.dilations + ", pads_begin=" + c.begin + ", pads_end=" + c.end +
+         ", groups=1}\n" + c.epilogue + "%q = pool(%o" + pool + "output \"y\" = %q\n}";
+}
+
+// Runs with each of the strategy's knobs, for some numbers of threads; bf16 results may differ in
+// their last place.
+void check_case(const Case& c, int32_t block, int threads = 1, int64_t l2_bytes = 512 << 10) {
+  CAPTURE(c.x, c.w, block, threads);
+  const auto graph = ir::parse_graph(graph_of(c));
+  REQUIRE(graph.has_value());
+  const std::vector<ir::Literal> inputs = seeded_inputs(*graph);
+  const Schedule schedule = schedule::make_schedule(*graph, {block, true});
+  CpuTarget target = matrix_target();
+  target.l2_bytes = l2_bytes;
+  target.l1_bytes = static_cast<int32_t>(l2_bytes / 16);
+  size_t knobs = 1;
+  for (size_t k = 0; k < knobs; ++k) {
+    bool ran = false;
+    const ScheduleRun run = run_schedule(schedule, inputs, target, [&](const Task& task) {
+      const Task shared{task.schedule, task.region, task.target, threads};
+      if (!task.has_root(ir::Op::kConv)) return lower_region(shared);
+      REQUIRE(find_matrix_conv(shared).has_value());
+      const Strategy* strategy = find_strategy("conv_matrix");
+      const std::vector<Knobs> ranked = strategy->knobs(shared);
+      knobs = ranked.size();
+      ran = true;
+      return strategy->emit(shared, ranked[k]);
+    });
+    CHECK(ran);
+    check_against_oracle(*graph, inputs, run.outputs, 8e-3);
+  }
+}
+
+TEST_CASE("pointwise convolutions are read in place") {
+  const Case wide{"[1x32x9x11]", "[40x32x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
+  check_case(wide, 32);
+  check_case(wide, 16);
+  check_case(wide, 8, 3);
+  // Two images, several strips, and sets of output channels that threads share.
+  check_case({"[2x64x9x15]", "[96x64x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"}, 32, 5);
+  check_case({"[1x64x40x40]", "[16x64x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"}, 32, 1, 32 << 10);
+  // Fewer pixels than a matrix has rows; fewer output channels than columns.
+  check_case({"[1x48x2x3]", "[4x48x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"}, 16);
+  check_case({"[1x32x21]", "[40x32x1]", "[1]", "[1]", "[0]", "[0]"}, 32);
+}
+
+TEST_CASE("windows read planes with the padding") {
+  check_case({"[1x32x7x9]", "[24x32x3x3]", "[1,1]", "[1,1]", "[1,1]", "[1,1]"}, 32, 2);
+  check_case({"[2x16x7x9]", "[40x16x3x3]", "[1,1]", "[1,1]", "[0,2]", "[1,0]"}, 16);
+  check_case({"[1x64x5x6]", "[32x64x1x1]", "[2,2]", "[1,1]", "[0,0]", "[0,0]"}, 32);
+  check_case({"[1x32x11x10]", "[32x32x3x3]", "[2,2]", "[1,1]", "[1,1]", "[1,1]"}, 32, 4);
+  check_case({"[1x32x13x14]", "[8x32x3x2]", "[2,3]", "[2,2]", "[2,1]", "[1,3]"}, 32);
+  check_case({"[1x8x6x7]", "[16x8x5x5]", "[1,1]", "[1,1]", "[2,2]", "[2,2]"}, 8);
+  check_case({"[1x32x30]", "[24x32x5]", "[2]", "[1]", "[2]", "[1]"}, 32);
+  // Padding that reaches far beyond the image.
+  check_case({"[1x32x2x3]", "[16x32x3x3]", "[1,1]", "[1,1]", "[4,5]", "[4,5]"}, 32);
+  // Several strips of rows.
+  check_case({"[1x128x40x30]", "[16x128x3x3]", "[1,1]", "[1,1]", "[1,1]", "[1,1]"}, 32);
+}
+
+TEST_CASE("the epilogue is fused: an addition of another value, an activation") {
+  const std::string epilogue =
+      "%r = input \"r\" : f32[1x40x9x11]\n%s = add(%c, %r)\n%z = constant {splat 0} : "
+      "f32[1x40x9x11]\n%m = max(%s, %z)\n%o = cast(%m) {to=bf16}\n";
+  check_case({"[1x32x9x11]", "[40x32x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]", epilogue}, 32);
+  check_case({"[1x32x9x11]", "[40x32x3x3]", "[1,1]", "[1,1]", "[1,1]", "[1,1]", epilogue}, 32);
+}
+
+TEST_CASE("what has no matrices is left to other strategies") {
+  const auto strategies = [](const Case& c, const CpuTarget& target, int32_t block) {
+    const auto graph = ir::parse_graph(graph_of(c));
+    REQUIRE(graph.has_value());
+    const Schedule schedule = schedule::make_schedule(*graph, {block, true});
+    return run_schedule(schedule, seeded_inputs(*graph), target).strategies.at(1);
+  };
+  const Case pointwise{"[1x32x9x11]", "[40x32x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
+  CHECK(strategies(pointwise, matrix_target(), 32) == "conv_matrix");
+  CHECK(strategies(pointwise, test_target(64), 32) == "conv_direct");
+  CHECK(strategies(pointwise, matrix_target(), 1) != "conv_matrix");
+  const Case few{"[1x4x9x11]", "[40x4x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
+  CHECK(strategies(few, matrix_target(), 32) == "conv_direct");
+  const Case pixel{"[1x32x1x2]", "[40x32x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
+  CHECK(strategies(pixel, matrix_target(), 32) == "conv_direct");
+}
+
+}  // namespace
+}  // namespace camshaft::lower
