@@ -48,7 +48,7 @@ TEST_CASE("a dump shows versions, inputs and outputs, targets, sections") {
         "boxes.count              i64   [1]                                 8 bytes  how long is "
         "boxes\n",
         "exceeded                 bool  []                                  1 bytes  whether a "
-        "bound was too small\n",
+        "bound was too small, or extents did not fit\n",
         "rate                     i64   []                       = 16000\n",
         "gain                     f32   [3]                      = 1, 0.5, -2\n",
         "bounds\n  boxes                    8\n"}) {
