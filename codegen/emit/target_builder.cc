@@ -122,6 +122,7 @@ void TargetBuilder::add_command(const lower::Task& task, lower::LoweredKernel lo
   winograd_error_ = std::max(winograd_error_, lowered.relative_error);
   const int64_t extent = std::max<int64_t>(lowered.kernel.thread_extent, 1);
   command.grid[0] = static_cast<uint32_t>(extent);
+  command.group[0] = static_cast<uint32_t>(std::max<int64_t>(ir::group_items(lowered.kernel), 1));
   command.parts =
       choose_parts(target_.is_gpu ? 1 : options_.threads, extent,
                    static_cast<int64_t>(command.flops), static_cast<int64_t>(command.bytes));

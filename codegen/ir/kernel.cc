@@ -163,6 +163,11 @@ MatrixId Kernel::add_matrix(std::string_view matrix_name, DType dtype, int32_t r
   return static_cast<MatrixId>(matrices_.size()) - 1;
 }
 
+ArrayId Kernel::add_shared(std::string_view shared_name, DType dtype, int64_t elements) {
+  arrays_.push_back({std::string(shared_name), dtype, ArrayKind::kShared, true, elements, -1});
+  return static_cast<ArrayId>(arrays_.size()) - 1;
+}
+
 VarId Kernel::add_loop_var(std::string_view var_name, int64_t lo, int64_t hi) {
   vars_.push_back({std::string(var_name), {DType::kInt64, 1}, lo, hi});
   return static_cast<VarId>(vars_.size()) - 1;
@@ -289,6 +294,12 @@ Stmt make_store(ArrayId array, ExprId index, ExprId value) {
   return stmt;
 }
 
+Stmt make_barrier() {
+  Stmt stmt;
+  stmt.kind = StmtKind::kBarrier;
+  return stmt;
+}
+
 Stmt make_prefetch(ArrayId array, ExprId index) {
   Stmt stmt;
   stmt.kind = StmtKind::kPrefetch;
@@ -308,6 +319,18 @@ Stmt make_matrix(MatrixStep step, ArrayId array, ExprId index) {
   return stmt;
 }
 
+int64_t items_of(const Kernel& kernel, const std::vector<Stmt>& body) {
+  for (const Stmt& stmt : body) {
+    int64_t items = 0;
+    if (stmt.kind == StmtKind::kFor && stmt.loop == LoopKind::kItem) {
+      return kernel.is_int_const(stmt.end, &items) ? items : -1;
+    }
+    items = items_of(kernel, stmt.body);
+    if (items != 0) return items;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Stmt make_matrix_clear(MatrixId matrix) {
@@ -324,6 +347,18 @@ Stmt make_matrix_store(MatrixId matrix, ArrayId array, ExprId index, int64_t pit
 
 Stmt make_matrix_multiply(MatrixId sum, MatrixId a, MatrixId b) {
   return make_matrix({MatrixOp::kMultiply, sum, a, b}, -1, kNoExpr);
+}
+
+int64_t group_items(const Kernel& kernel) {
+  return items_of(kernel, kernel.body);
+}
+
+int64_t array_bytes(const Kernel& kernel, ArrayKind kind) {
+  int64_t bytes = 0;
+  for (const Array& array : kernel.arrays()) {
+    if (array.kind == kind) bytes += array.elements * base::dtype_size_bytes(array.dtype);
+  }
+  return bytes;
 }
 
 }  // namespace camshaft::ir

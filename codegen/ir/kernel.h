@@ -6,8 +6,8 @@
 // ---------
 // - A kernel has parameters (pointers to typed, non-overlapping arrays, except that a writable
 //   parameter may be listed as `may_alias` one read-only parameter at equal indices: in-place
-//   elementwise), local arrays (private to one iteration of the thread loop), and a list of
-//   statements.
+//   elementwise), local arrays (private to one iteration of the thread loop), shared arrays (see
+//   kItem), and a list of statements.
 // - Values have a dtype and a lane count (1: scalar). Elementwise ops take operands of equal type;
 //   a scalar is widened only by an explicit kBroadcast. Index arithmetic is i64.
 // - Expressions are pure and shared (hash-consed by the Kernel): equal ones have equal ExprId.
@@ -19,8 +19,13 @@
 //   most one, the outermost statement (Lets may stand before it); its iterations are independent,
 //   it runs from 0 to thread_extent and the runtime splits [0, thread_extent) among threads: the
 //   rendered function is `void name(void* const* params, int64_t begin, int64_t end)`. A kernel
-//   without a thread loop has thread extent 1. kGroup and kLocal are the GPU's grid and work-group
-//   axes.
+//   without a thread loop has thread extent 1.
+// - kItem: for GPUs. Inside the thread loop, whose iteration is then a work-group; loops from 0 to
+//   the same constant, the items of the group, one after another but never in each other. An item's
+//   iterations of all these loops have the same local arrays; shared arrays are the group's.
+//   Outside of item loops a group computes indices and bounds only: it stores nothing and has no
+//   local array. The iterations of one item loop are independent; where one item loop reads what
+//   another item wrote in an earlier one, a Barrier stands between the two loops, never inside one.
 // - Each variable is defined by one statement, before and outside of which nothing uses it.
 // - Float arithmetic is IEEE, not contracted: a fused multiply-add happens exactly where there is a
 //   kFma (hence the C and the LLVM renderer give equal bits). kMin is `a < b ? a : b`, kMax is
@@ -142,7 +147,7 @@ struct Var {
   int64_t hi = INT64_MAX;
 };
 
-enum class ArrayKind : uint8_t { kParam, kLocal };
+enum class ArrayKind : uint8_t { kParam, kLocal, kShared };
 struct Array {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -174,7 +179,7 @@ struct MatrixStep {
   int64_t pitch = 0;     // kLoad, kStore: elements from one row to the next
 };
 
-enum class LoopKind : uint8_t { kSerial, kUnrolled, kVector, kThread, kGroup, kLocal };
+enum class LoopKind : uint8_t { kSerial, kUnrolled, kVector, kThread, kItem };
 enum class StmtKind : uint8_t { kFor, kIf, kLet, kStore, kBarrier, kPrefetch, kMatrix };
 
 struct Stmt {
@@ -214,9 +219,10 @@ class Kernel {
   const std::vector<Var>& vars() const { return vars_; }
   int param_count() const;
 
-  // Parameters must be added before locals.
+  // Parameters must be added before the others.
   ArrayId add_param(std::string_view param_name, DType dtype, int64_t elements, bool writable);
   ArrayId add_local(std::string_view local_name, DType dtype, int64_t elements);
+  ArrayId add_shared(std::string_view shared_name, DType dtype, int64_t elements);
   const Matrix& matrix(MatrixId id) const { return matrices_[static_cast<size_t>(id)]; }
   const std::vector<Matrix>& matrices() const { return matrices_; }
   MatrixId add_matrix(std::string_view matrix_name, DType dtype, int32_t rows, int32_t columns);
@@ -298,6 +304,7 @@ Stmt make_if(ExprId condition, std::vector<Stmt> body);
 Stmt make_let(VarId var, ExprId value);
 Stmt make_store(ArrayId array, ExprId index, ExprId value);
 Stmt make_prefetch(ArrayId array, ExprId index);
+Stmt make_barrier();
 Stmt make_matrix_clear(MatrixId matrix);
 Stmt make_matrix_load(MatrixId matrix, ArrayId array, ExprId index, int64_t pitch);
 Stmt make_matrix_store(MatrixId matrix, ArrayId array, ExprId index, int64_t pitch);
@@ -309,7 +316,7 @@ Stmt make_matrix_multiply(MatrixId sum, MatrixId a, MatrixId b);
 //     param out: f32[1024] writable
 //     local acc: f32[8]
 //     for t in 0..16 thread {
-//       for i in 0..64 vector {  // loop kinds: serial unrolled vector thread group local
+//       for i in 0..64 vector {  // loop kinds: serial unrolled vector thread item
 //         let x: f32 = load(a, t * 64 + i)
 //         store(out, t * 64 + i, max(x, 0.0))
 //       }
@@ -319,6 +326,11 @@ Stmt make_matrix_multiply(MatrixId sum, MatrixId a, MatrixId b);
 // text.
 std::string print_kernel(const Kernel& kernel);
 base::Result<Kernel> parse_kernel(std::string_view text);
+
+// Items of a group: the extent of the item loops; 0 where there are none.
+int64_t group_items(const Kernel& kernel);
+// What all arrays of a kind take.
+int64_t array_bytes(const Kernel& kernel, ArrayKind kind);
 
 // Checks types, definitions before use, loop rules, and (where bounds() can tell) that accesses are
 // inside their arrays. The first broken rule goes to the log ring.

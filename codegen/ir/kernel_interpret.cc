@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernel interpreter: every op on one lane at a time, every access checked.
+// The kernel interpreter: every op on one lane at a time, every access checked; of shared arrays
+// also that a barrier stands between accesses of different items.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -21,7 +22,8 @@ constexpr float kUnset = 1e30F;
 
 class Interpreter {
  public:
-  Interpreter(const Kernel& kernel, void* const* params) : kernel_(kernel) {
+  Interpreter(const Kernel& kernel, void* const* params)
+      : kernel_(kernel), items_(group_items(kernel)) {
     size_t lanes = 0;
     for (int i = 0; i < kernel.expr_count(); ++i) {
       first_lane_.push_back(lanes);
@@ -31,9 +33,13 @@ class Interpreter {
     variables_.resize(kernel.vars().size() * kMaxLanes);
     for (const Array& array : kernel.arrays()) {
       const auto size = static_cast<size_t>(array.elements * base::dtype_size_bytes(array.dtype));
-      const bool local = array.kind == ArrayKind::kLocal;
-      locals_.emplace_back(local ? size : 0, kUnwritten);
-      memory_.push_back(local ? locals_.back().data() : static_cast<std::byte*>(*params++));
+      const bool param = array.kind == ArrayKind::kParam;
+      const auto copies =
+          static_cast<size_t>(array.kind == ArrayKind::kLocal ? std::max<int64_t>(items_, 1) : 1);
+      locals_.emplace_back(param ? 0 : size * copies, kUnwritten);
+      memory_.push_back(param ? static_cast<std::byte*>(*params++) : locals_.back().data());
+      const bool shared = array.kind == ArrayKind::kShared;
+      touched_.emplace_back(shared ? static_cast<size_t>(array.elements) : 0);
     }
     for (const Matrix& matrix : kernel.matrices()) {
       matrices_.emplace_back(static_cast<size_t>(matrix.rows * matrix.columns), kUnset);
@@ -88,8 +94,8 @@ class Interpreter {
       case StmtKind::kStore:
         return run_store(stmt);
       case StmtKind::kBarrier:
-        return base::fail(Code::kUnsupported, "kernel.interpret",
-                          "kernel \"%s\": the interpreter runs no barriers", kernel_.name.c_str());
+        forget_touches();
+        return base::ok();
       case StmtKind::kPrefetch:
         return element(stmt.array, stmt.index, 0) != nullptr ? base::ok()
                                                              : outside(stmt.array, stmt.index);
@@ -109,10 +115,43 @@ class Interpreter {
       if (threads) {
         for (auto& local : locals_) std::fill(local.begin(), local.end(), kUnwritten);
         for (auto& matrix : matrices_) std::fill(matrix.begin(), matrix.end(), kUnset);
+        forget_touches();
       }
+      if (step.stmt->loop == LoopKind::kItem) enter_item(i);
       *variable(step.stmt->var) = static_cast<LaneBits>(i);
       CAMSHAFT_TRY(run_steps(step.body));
     }
+    return base::ok();
+  }
+
+  // Local arrays are the item's from here on.
+  void enter_item(int64_t item) {
+    item_ = item;
+    for (size_t id = 0; id < memory_.size(); ++id) {
+      if (kernel_.array(static_cast<ArrayId>(id)).kind != ArrayKind::kLocal) continue;
+      const size_t size = locals_[id].size() / static_cast<size_t>(items_);
+      memory_[id] = locals_[id].data() + static_cast<size_t>(item) * size;
+    }
+  }
+
+  void forget_touches() {
+    for (auto& touches : touched_) std::fill(touches.begin(), touches.end(), Touch());
+  }
+
+  // Notes an access to an element of a shared array, which must not meet another item's.
+  Status touch(ArrayId id, const std::byte* place, bool writes) {
+    if (kernel_.array(id).kind != ArrayKind::kShared) return base::ok();
+    const auto index = static_cast<size_t>(place - memory_[static_cast<size_t>(id)]) /
+                       static_cast<size_t>(base::dtype_size_bytes(kernel_.array(id).dtype));
+    Touch& last = touched_[static_cast<size_t>(id)][index];
+    const bool is_others = last.item != item_ && last.item != kNobody;
+    if (is_others && (writes || last.wrote)) {
+      return base::fail(Code::kInternal, "kernel.interpret",
+                        "kernel \"%s\": items %lld and %lld use %s[%zu] without a barrier between",
+                        kernel_.name.c_str(), static_cast<long long>(last.item),
+                        static_cast<long long>(item_), kernel_.array(id).name.c_str(), index);
+    }
+    last = {.item = item_, .wrote = writes || (last.wrote && !is_others)};
     return base::ok();
   }
 
@@ -138,6 +177,7 @@ class Interpreter {
     for (int lane = 0; lane < kernel_.expr(stmt.value).type.lanes; ++lane) {
       std::byte* place = element(stmt.array, stmt.index, lane);
       if (place == nullptr) return outside(stmt.array, stmt.index);
+      CAMSHAFT_TRY(touch(stmt.array, place, /*writes=*/true));
       write_element(place, kernel_.array(stmt.array).dtype, lanes_of(stmt.value)[lane]);
     }
     return base::ok();
@@ -210,6 +250,7 @@ class Interpreter {
       if (e.op == KOp::kLoad) {
         const std::byte* place = element(e.array, e.args[0], lane);
         if (place == nullptr) return outside(e.array, e.args[0]);
+        CAMSHAFT_TRY(touch(e.array, place, /*writes=*/false));
         result[lane] = read_element(place, e.type.dtype);
       } else {
         result[lane] = evaluate_lane(e, lane);
@@ -266,10 +307,20 @@ class Interpreter {
     return variables_.data() + static_cast<size_t>(id) * static_cast<size_t>(kMaxLanes);
   }
 
+  static constexpr int64_t kNobody = -1;
+  // The last access to a shared element since the last barrier.
+  struct Touch {
+    int64_t item = kNobody;
+    bool wrote = false;
+  };
+
   const Kernel& kernel_;
-  std::vector<size_t> first_lane_;   // by ExprId, in lanes_
-  std::vector<LaneBits> lanes_;      // values of expressions
-  std::vector<LaneBits> variables_;  // values of variables, kMaxLanes each
+  const int64_t items_;  // of a group; 0: no groups
+  int64_t item_ = kNobody;
+  std::vector<std::vector<Touch>> touched_;  // by ArrayId
+  std::vector<size_t> first_lane_;           // by ExprId, in lanes_
+  std::vector<LaneBits> lanes_;              // values of expressions
+  std::vector<LaneBits> variables_;          // values of variables, kMaxLanes each
   std::vector<std::vector<std::byte>> locals_;
   std::vector<std::byte*> memory_;  // by ArrayId
   std::vector<std::vector<float>> matrices_;

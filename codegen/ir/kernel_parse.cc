@@ -4,7 +4,7 @@
 //
 //   kernel    = "kernel" STRING "threads" INT "{" {array} {matrix} {statement} "}"
 //   array     = "param" NAME ":" DTYPE "[" INT "]" ["writable"] ["may_alias" NAME]
-//             | "local" NAME ":" DTYPE "[" INT "]"
+//             | ("local" | "shared") NAME ":" DTYPE "[" INT "]"
 //   matrix    = "matrix" NAME ":" DTYPE "[" INT "," INT "]"        rows, columns
 //   statement = "for" NAME "in" expr ".." expr ["range" INT ".." INT] LOOP "{" {statement} "}"
 //             | "if" expr "{" {statement} "}"
@@ -17,7 +17,7 @@
 //                                                          matrix, array, index, pitch
 //             | "multiply_matrices" "(" NAME "," NAME "," NAME ")"   sum, a, b
 //             | ALIAS "=" expr                             names an expression: $0, $1, ...
-//   LOOP      = "serial" | "unrolled" | "vector" | "thread" | "group" | "local"
+//   LOOP      = "serial" | "unrolled" | "vector" | "thread" | "item"
 //   expr      = operands between, from loose to tight: |  ^  &  == < <=  << >>  + -  * / %
 //   operand   = "(" expr ")" | ALIAS | NAME | constant | call
 //   constant  = "true" | "false" | ["-"] NUMBER | ["-"] "inf" | "nan" | ["-"] "inf_f64" | "nan_f64"
@@ -55,7 +55,9 @@ class Parser {
     tokens_.expect_name("threads");
     kernel_.thread_extent = tokens_.take_int();
     tokens_.expect("{");
-    while (tokens_.is_name("param") || tokens_.is_name("local")) parse_array();
+    while (tokens_.is_name("param") || tokens_.is_name("local") || tokens_.is_name("shared")) {
+      parse_array();
+    }
     resolve_aliased_params();
     while (tokens_.accept_name("matrix")) parse_matrix_register();
     kernel_.body = parse_body();
@@ -67,6 +69,7 @@ class Parser {
  private:
   void parse_array() {
     const bool param = tokens_.is_name("param");
+    const bool shared = tokens_.is_name("shared");
     tokens_.advance();
     const std::string name = tokens_.take_name("an array's name");
     if (scope_.arrays.count(name) != 0) tokens_.fail("array " + name + " is declared twice");
@@ -80,8 +83,9 @@ class Parser {
       tokens_.fail("parameter " + name + " follows a local array");
     }
     if (!tokens_.ok()) return;
-    const ArrayId id = param ? kernel_.add_param(name, dtype, elements, writable)
-                             : kernel_.add_local(name, dtype, elements);
+    const ArrayId id = param    ? kernel_.add_param(name, dtype, elements, writable)
+                       : shared ? kernel_.add_shared(name, dtype, elements)
+                                : kernel_.add_local(name, dtype, elements);
     scope_.arrays[name] = id;
     if (param && tokens_.accept_name("may_alias")) {
       aliased_params_.emplace_back(id, tokens_.take(TokenKind::kName, "an array's name").text);

@@ -95,7 +95,9 @@ class Printer {
 
   void print_array(ArrayId id) {
     const Array& array = kernel_.array(id);
-    out_ += array.kind == ArrayKind::kParam ? "  param " : "  local ";
+    out_ += array.kind == ArrayKind::kParam   ? "  param "
+            : array.kind == ArrayKind::kLocal ? "  local "
+                                              : "  shared ";
     out_ += arrays_[id] + ": " + base::dtype_name(array.dtype) + "[" +
             std::to_string(array.elements) + "]";
     if (array.kind == ArrayKind::kParam && array.writable) out_ += " writable";

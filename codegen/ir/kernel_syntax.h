@@ -28,8 +28,7 @@ constexpr const InfixOp* infix_of(KOp op) {
   return nullptr;
 }
 
-inline constexpr const char* kLoopKindNames[] = {"serial", "unrolled", "vector",
-                                                 "thread", "group",    "local"};
+inline constexpr const char* kLoopKindNames[] = {"serial", "unrolled", "vector", "thread", "item"};
 constexpr const char* loop_kind_name(LoopKind kind) {
   return kLoopKindNames[static_cast<int>(kind)];
 }
@@ -46,8 +45,9 @@ constexpr bool is_name_char(char c) {
 
 // Words that an expression or a statement may start with and that are no names.
 constexpr bool is_reserved_word(std::string_view word) {
-  for (const char* reserved : {"true", "false", "inf", "nan", "inf_f64", "nan_f64", "for", "if",
-                               "let", "store", "barrier", "prefetch", "param", "local", "matrix"}) {
+  for (const char* reserved :
+       {"true", "false", "inf", "nan", "inf_f64", "nan_f64", "for", "if", "let", "store", "barrier",
+        "prefetch", "param", "local", "shared", "matrix"}) {
     if (word == reserved) return true;
   }
   for (const char* op : kMatrixOpNames) {

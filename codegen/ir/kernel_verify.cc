@@ -17,6 +17,7 @@ class Verifier {
  public:
   explicit Verifier(const Kernel& kernel)
       : kernel_(kernel),
+        items_(group_items(kernel)),
         checked_(static_cast<size_t>(kernel.expr_count())),
         var_states_(kernel.vars().size(), VarState::kUndefined),
         attained_(kernel.vars().size()) {}
@@ -37,6 +38,8 @@ class Verifier {
   struct Context {
     bool top = true;         // directly in the kernel
     bool in_vector = false;  // inside a vector loop
+    bool in_thread = false;  // inside the thread loop
+    bool in_item = false;    // inside an item loop
     bool in_if = false;      // values may be narrower than their bounds say
     bool never_runs = false;
   };
@@ -85,6 +88,8 @@ class Verifier {
           break;
         case StmtKind::kBarrier:
           if (context.in_vector) return fail("a barrier is inside a vector loop");
+          if (context.in_item) return fail("a barrier is inside an item loop");
+          if (items_ == 0) return fail("a barrier is in a kernel without item loops");
           break;
         case StmtKind::kPrefetch:
           CAMSHAFT_TRY(verify_prefetch(stmt, context));
@@ -149,8 +154,14 @@ class Verifier {
   // An access is refused if all its elements are outside of the array, or if one certainly is.
   Status verify_access(ArrayId id, ExprId index, int64_t lanes, Context context,
                        const char* what) const {
-    if (context.never_runs) return base::ok();
     const Array& array = kernel_.array(id);
+    if (array.kind == ArrayKind::kShared && items_ == 0) {
+      return fail("shared array " + array.name + " is in a kernel without item loops");
+    }
+    if (array.kind != ArrayKind::kParam && items_ > 0 && !context.in_item) {
+      return fail(std::string(what) + array.name + " is outside of the item loops");
+    }
+    if (context.never_runs) return base::ok();
     int64_t lo = 0, hi = 0;
     kernel_.bounds(index, &lo, &hi);
     const int64_t width = kernel_.expr(index).type.lanes == 1 ? lanes : 1;
@@ -239,6 +250,8 @@ class Verifier {
     inner.top = false;
     inner.in_if |= !constant || begin >= end;  // the body may never run
     inner.in_vector |= stmt.loop == LoopKind::kVector;
+    inner.in_thread |= stmt.loop == LoopKind::kThread;
+    inner.in_item |= stmt.loop == LoopKind::kItem;
     inner.never_runs |= constant && begin >= end;
     CAMSHAFT_TRY(verify_body(stmt.body, inner));
     leave(stmt.var);
@@ -250,6 +263,7 @@ class Verifier {
     if (context.in_vector && !plain) {
       return fail("a vector loop holds a loop that is neither serial nor unrolled");
     }
+    if (stmt.loop == LoopKind::kItem) return verify_item_loop(stmt, context);
     if (stmt.loop != LoopKind::kThread) return base::ok();
     if (!context.top) return fail("the thread loop is not the outermost statement");
     if (has_thread_loop_) return fail("it has two thread loops");
@@ -267,11 +281,24 @@ class Verifier {
     return base::ok();
   }
 
+  Status verify_item_loop(const Stmt& stmt, Context context) {
+    if (!context.in_thread) return fail("an item loop is outside of the thread loop");
+    if (context.in_item) return fail("an item loop is inside another one");
+    int64_t begin = -1, end = -1;
+    if (!kernel_.is_int_const(stmt.begin, &begin) || !kernel_.is_int_const(stmt.end, &end) ||
+        begin != 0 || end != items_ || items_ < 1) {
+      return fail("the item loops do not all run from 0 to the same constant");
+    }
+    return base::ok();
+  }
+
   Status verify_if(const Stmt& stmt, Context context) {
     if (context.in_vector) return fail("an If is inside a vector loop");
     if (kernel_.expr(stmt.condition).type != ValueType{DType::kBool, 1}) {
       return fail("the condition of an If is not a scalar bool");
     }
+    int64_t holds = 1;
+    context.never_runs |= kernel_.is_int_const(stmt.condition, &holds) && holds == 0;
     context.top = false;
     context.in_if = true;
     return verify_body(stmt.body, context);
@@ -347,6 +374,9 @@ class Verifier {
       return fail("a store goes to an array that does not exist");
     }
     const Array& array = kernel_.array(stmt.array);
+    if (items_ > 0 && !context.in_item) {
+      return fail("a store to " + array.name + " is outside of the item loops");
+    }
     const ValueType index = kernel_.expr(stmt.index).type;
     const ValueType value = kernel_.expr(stmt.value).type;
     if (array.kind == ArrayKind::kParam && !array.writable) {
@@ -360,6 +390,7 @@ class Verifier {
   }
 
   const Kernel& kernel_;
+  const int64_t items_;        // of a group; 0: no item loops
   std::vector<bool> checked_;  // by ExprId: well-typed
   std::vector<VarState> var_states_;
   std::vector<bool> attained_;  // by VarId: a loop variable that takes all values of its range

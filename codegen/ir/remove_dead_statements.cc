@@ -23,6 +23,11 @@ class Cleaner {
       remove_unused(stmt->body);
       const bool block = stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kIf;
       if (block && stmt->body.empty() && stmt->loop != LoopKind::kThread) continue;
+      int64_t holds = 1;
+      if (stmt->kind == StmtKind::kIf && kernel_.is_int_const(stmt->condition, &holds) &&
+          holds == 0) {
+        continue;
+      }
       if (stmt->kind == StmtKind::kLet && !used_[static_cast<size_t>(stmt->var)]) continue;
       for (const ExprId id : exprs_of(*stmt)) mark(id);
       kept.push_back(std::move(*stmt));

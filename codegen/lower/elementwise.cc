@@ -149,12 +149,14 @@ Part make_part(Frame& frame, const Nest& unmerged) {
   Kernel& kernel = frame.kernel();
   const Nest nest = merge_axes(kernel, unmerged);
   const int64_t inner = nest.extents.empty() ? 1 : nest.extents.back();
-  const int64_t chunk = inner > 2 * kChunk ? kChunk : inner;
+  const bool is_gpu = frame.task.target.is_gpu;
+  const int64_t vector = frame.lowered.knobs.lanes;
+  const int64_t chunk = is_gpu ? std::min(inner, vector) : inner > 2 * kChunk ? kChunk : inner;
   const int64_t chunks = (inner + chunk - 1) / chunk;
   const int64_t rest = inner - (chunks - 1) * chunk;
   size_t threaded = 0;  // leading axes that the thread loop walks
   int64_t extent = chunks;
-  while (threaded + 1 < nest.vars.size() && extent < kEnoughThreads) {
+  while (threaded + 1 < nest.vars.size() && (is_gpu || extent < kEnoughThreads)) {
     extent *= nest.extents[threaded++];
   }
   const ir::ArrayId output = frame.output;

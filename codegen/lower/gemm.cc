@@ -7,7 +7,6 @@
 // and streams the weights.
 #include <algorithm>
 
-#include "codegen/ir/graph_constants.h"
 #include "codegen/lower/frame.h"
 #include "codegen/lower/pairs.h"
 #include "codegen/lower/strategy_list.h"
@@ -27,27 +26,6 @@ using ir::Op;
 constexpr int64_t kPanelBytes = render::kMaxLocalBytes - (16 << 10);
 constexpr int64_t kStripRows = 96;
 constexpr int64_t kPrefetchBytes = 256 << 10;  // less of packed numbers comes fast enough by itself
-
-// The node of a known [K, N] right side that all batches share: through Broadcasts over batch axes
-// and Reshapes that add unit axes; or, where all elements are one number, `id` itself. kNoNode if
-// it is anything else.
-NodeId shared_matrix(const Task& task, NodeId id) {
-  if (ir::splat_value(task.graph(), id)) return id;
-  const ir::TensorType& type = task.type(id);
-  const ir::Shape matrix(type.shape.end() - 2, type.shape.end());
-  while (true) {
-    const ir::Node& node = task.node(id);
-    const ir::Shape& shape = node.type.shape;
-    if (shape.size() < 2 || !std::equal(matrix.begin(), matrix.end(), shape.end() - 2)) {
-      return ir::kNoNode;
-    }
-    const int64_t batches = node.type.elements() / std::max<int64_t>(matrix[0] * matrix[1], 1);
-    if (node.op == Op::kConstant) return batches == 1 ? id : ir::kNoNode;
-    const bool same_matrix = node.op == Op::kBroadcast || (node.op == Op::kReshape && batches == 1);
-    if (!same_matrix) return ir::kNoNode;
-    id = node.inputs[0];
-  }
-}
 
 struct Product {
   NodeId node, a, b;
@@ -122,7 +100,7 @@ class Emitter {
   Emitter(const Task& task, const Knobs& knobs)
       : knobs_(knobs),
         product_(make_product(task, knobs.lanes)),
-        frame_(task, "gemm", knobs, packed_leaves(task, product_)),
+        frame_(task, "gemm", knobs, matrix_leaves(task, product_.node, product_.shared)),
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays) {
     if (product_.is_shared()) {
@@ -156,29 +134,6 @@ class Emitter {
 
  private:
   DType dtype() const { return frame_.task.type(product_.node).dtype; }
-
-  static std::set<NodeId> packed_leaves(const Task& task, const Product& p) {
-    if (!p.is_shared()) return {};
-    // The constant stays a leaf if something else of the region reads it.
-    const NodeId constant = p.shared;
-    for (NodeId id : task.region.nodes) {
-      for (size_t i = 0; i < task.node(id).inputs.size(); ++i) {
-        const bool is_right_side = id == p.node && i == 1;
-        if (task.node(id).inputs[i] == constant && !is_right_side &&
-            !feeds_only(task, id, p.b, constant)) {
-          return {};
-        }
-      }
-    }
-    return {constant};
-  }
-  // Is `id` on the way from the constant to the right side?
-  static bool feeds_only(const Task& task, NodeId id, NodeId right, NodeId constant) {
-    for (NodeId at = right; at != constant; at = task.node(at).inputs[0]) {
-      if (at == id) return true;
-    }
-    return false;
-  }
 
   // Elements, or pairs.
   int64_t packed_count() const { return product_.steps() * product_.vectors * product_.lanes; }

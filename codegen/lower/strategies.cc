@@ -16,6 +16,9 @@ bool always(const Task&) {
 #define CAMSHAFT_STRATEGY_THAT_PAYS(name) \
   {#name, matches_##name, pays_##name, knobs_##name, emit_##name}
 constexpr Strategy kStrategies[] = {
+    CAMSHAFT_STRATEGY(item_window),
+    CAMSHAFT_STRATEGY(group_product),
+    CAMSHAFT_STRATEGY(group_rows),
     CAMSHAFT_STRATEGY(conv_depthwise),
     CAMSHAFT_STRATEGY_THAT_PAYS(conv_depthwise_rows),
     CAMSHAFT_STRATEGY(conv_matrix),

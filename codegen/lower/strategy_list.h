@@ -13,6 +13,9 @@ namespace camshaft::lower {
   std::vector<Knobs> knobs_##name(const Task& task); \
   LoweredKernel emit_##name(const Task& task, const Knobs& knobs)
 
+CAMSHAFT_DECLARE_STRATEGY(item_window);
+CAMSHAFT_DECLARE_STRATEGY(group_product);
+CAMSHAFT_DECLARE_STRATEGY(group_rows);
 CAMSHAFT_DECLARE_STRATEGY(conv_depthwise);
 CAMSHAFT_DECLARE_STRATEGY(conv_depthwise_rows);
 bool pays_conv_depthwise_rows(const Task& task);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/lower/weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -11,6 +12,52 @@ namespace camshaft::lower {
 bool are_known(const Task& task, NodeId weights) {
   return ir::literal_of(task.graph(), weights) != nullptr ||
          ir::splat_value(task.graph(), weights).has_value();
+}
+
+NodeId shared_matrix(const Task& task, NodeId id) {
+  if (ir::splat_value(task.graph(), id)) return id;
+  const ir::TensorType& type = task.type(id);
+  const ir::Shape matrix(type.shape.end() - 2, type.shape.end());
+  while (true) {
+    const ir::Node& node = task.node(id);
+    const ir::Shape& shape = node.type.shape;
+    if (shape.size() < 2 || !std::equal(matrix.begin(), matrix.end(), shape.end() - 2)) {
+      return ir::kNoNode;
+    }
+    const int64_t batches = node.type.elements() / std::max<int64_t>(matrix[0] * matrix[1], 1);
+    if (node.op == ir::Op::kConstant) return batches == 1 ? id : ir::kNoNode;
+    const bool same_matrix =
+        node.op == ir::Op::kBroadcast || (node.op == ir::Op::kReshape && batches == 1);
+    if (!same_matrix) return ir::kNoNode;
+    id = node.inputs[0];
+  }
+}
+
+namespace {
+
+// Is `id` on the way from the constant to the right side?
+bool feeds_only(const Task& task, NodeId id, NodeId right, NodeId constant) {
+  for (NodeId at = right; at != constant; at = task.node(at).inputs[0]) {
+    if (at == id) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::set<NodeId> matrix_leaves(const Task& task, NodeId node, NodeId known) {
+  if (known == ir::kNoNode) return {};
+  for (NodeId id : task.region.nodes) {
+    const std::vector<NodeId>& inputs = task.node(id).inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool is_right_side = id == node && i == 1;
+      if (inputs[i] == known && !is_right_side &&
+          !feeds_only(task, id, task.node(node).inputs[1], known)) {
+        return {};
+      }
+    }
+  }
+  return {known};
 }
 
 WeightPacker::WeightPacker(const ir::Literal& literal, int64_t elements)

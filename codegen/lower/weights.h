@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,14 @@ namespace camshaft::lower {
 
 // Whether weights are known: a constant, or equal elements however they were stretched.
 bool are_known(const Task& task, NodeId weights);
+
+// The node of a known [K, N] right side of a matrix product that all batches share: through
+// Broadcasts over batch axes and Reshapes that add unit axes; or, where all elements are one
+// number, `id` itself. kNoNode if it is anything else.
+NodeId shared_matrix(const Task& task, NodeId id);
+// The leaves that product `node` needs no parameter for once its right side, whose node above is
+// `known`, is packed: none where something else of the region reads it.
+std::set<NodeId> matrix_leaves(const Task& task, NodeId node, NodeId known);
 
 // Copies elements of a literal, in an order of the caller's.
 class WeightPacker {

@@ -17,7 +17,7 @@ std::string float_digits(double value, bool is_single) {
   return text;
 }
 
-std::string CDialect::int_literal(int64_t value, DType dtype) {
+std::string CDialect::int_literal(int64_t value, DType dtype) const {
   switch (dtype) {
     case DType::kBool:
       return value != 0 ? "true" : "false";

@@ -52,11 +52,11 @@ class CDialect {
   virtual CFunction bitcast(ir::ValueType from, ir::ValueType to) const = 0;
 
   // Lanes at the address `pointer` of elements of a type that is a multiple of `alignment` bytes
-  // (at least the element's size), in a parameter or else a local array.
-  virtual std::string load(ir::ValueType type, int64_t alignment, bool is_param,
+  // (at least the element's size), in an array of that kind.
+  virtual std::string load(ir::ValueType type, int64_t alignment, ir::ArrayKind kind,
                            const std::string& pointer) const = 0;
   // A statement without its semicolon.
-  virtual std::string store(ir::ValueType type, int64_t alignment, bool is_param,
+  virtual std::string store(ir::ValueType type, int64_t alignment, ir::ArrayKind kind,
                             const std::string& pointer, const std::string& value) const = 0;
   // The line that declares what load() and store() need; empty: nothing.
   virtual std::string access_declaration(ir::ValueType type, int64_t alignment) const = 0;
@@ -65,8 +65,10 @@ class CDialect {
   const char* memory_type(ir::DType dtype) const {
     return scalar_type(dtype == ir::DType::kBool ? ir::DType::kUInt8 : dtype);
   }
+  // Whether a scalar can choose between lanes.
+  virtual bool has_scalar_choice() const { return false; }
   // A literal of exactly the dtype's type. Bool: "true" or "false".
-  static std::string int_literal(int64_t value, ir::DType dtype);
+  virtual std::string int_literal(int64_t value, ir::DType dtype) const;
 
  protected:
   ~CDialect() = default;
@@ -74,6 +76,9 @@ class CDialect {
 
 const CDialect& clang_c();
 const CDialect& opencl_c();
+// The same for kernels whose values of i64 all fit 32 bits: they are computed in these, which GPUs
+// do several times as fast.
+const CDialect& opencl_c_narrow();
 
 // For dialects: the digits of a positive, finite value, with a point or an exponent.
 std::string float_digits(double value, bool is_single);

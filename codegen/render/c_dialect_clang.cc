@@ -108,11 +108,11 @@ class ClangC final : public CDialect {
                       " to; }){.from = x}).to; }\n"};
   }
 
-  std::string load(ValueType type, int64_t alignment, bool /*is_param*/,
+  std::string load(ValueType type, int64_t alignment, ir::ArrayKind /*kind*/,
                    const std::string& pointer) const override {
     return "*(const " + access_type(type, alignment) + "*)" + pointer;
   }
-  std::string store(ValueType type, int64_t alignment, bool /*is_param*/,
+  std::string store(ValueType type, int64_t alignment, ir::ArrayKind /*kind*/,
                     const std::string& pointer, const std::string& value) const override {
     return "*(" + access_type(type, alignment) + "*)" + pointer + " = " + value;
   }

@@ -23,13 +23,16 @@ constexpr const char* kReserved[] = {
     "uchar",  "ushort", "uint",     "ulong",    "size_t",  "event_t",   "sampler_t",  "quad",
     "fabs",   "rint",   "prefetch", "INFINITY", "NAN",     "nan",       "complex",    "imaginary",
 };
-constexpr const char* kReservedPrefixes[] = {"vload",  "vstore", "convert_", "as_",  "get_",
-                                             "image",  "char",   "uchar",    "int",  "float",
-                                             "double", "long",   "short",    "half", "params_"};
+constexpr const char* kReservedPrefixes[] = {
+    "vload", "vstore", "convert_", "as_",    "get_", "shared_", "image", "char",
+    "uchar", "int",    "float",    "double", "long", "short",   "half",  "params_"};
 
 class OpenClC final : public CDialect {
  public:
+  explicit OpenClC(bool is_narrow) : is_narrow_(is_narrow) {}
+
   const char* scalar_type(DType dtype) const override {
+    if (is_narrow_ && dtype == DType::kInt64) return "int";
     constexpr const char* kNames[base::kDTypeCount] = {
         "float", "double", "ushort", "ushort", "char",  "short", "int",
         "long",  "uchar",  "ushort", "uint",   "ulong", "bool"};
@@ -46,6 +49,10 @@ class OpenClC final : public CDialect {
                        [&](const char* prefix) { return name.starts_with(prefix); });
   }
 
+  std::string int_literal(int64_t value, DType dtype) const override {
+    return CDialect::int_literal(value,
+                                 is_narrow_ && dtype == DType::kInt64 ? DType::kInt32 : dtype);
+  }
   std::string float_literal(double value, DType dtype) const override {
     const bool is_single = dtype == DType::kFloat32;
     if (std::isnan(value)) return is_single ? "nan(0u)" : "nan(0ul)";
@@ -106,27 +113,33 @@ class OpenClC final : public CDialect {
     return {is_small ? "(" + type_name(to) + ")" : "as_" + type_name(to), ""};
   }
 
-  std::string load(ValueType type, int64_t alignment, bool is_param,
+  bool has_scalar_choice() const override { return true; }
+
+  std::string load(ValueType type, int64_t alignment, ir::ArrayKind kind,
                    const std::string& pointer) const override {
     if (!is_whole(type, alignment)) {
       return "vload" + std::to_string(type.lanes) + "(0, " + pointer + ")";
     }
-    return "*(" + std::string(is_param ? "__global " : "") + "const " + type_name(type) + "*)" +
-           pointer;
+    return "*(" + std::string(address_space(kind)) + "const " + type_name(type) + "*)" + pointer;
   }
-  std::string store(ValueType type, int64_t alignment, bool is_param, const std::string& pointer,
-                    const std::string& value) const override {
+  std::string store(ValueType type, int64_t alignment, ir::ArrayKind kind,
+                    const std::string& pointer, const std::string& value) const override {
     if (!is_whole(type, alignment)) {
       return "vstore" + std::to_string(type.lanes) + "(" + value + ", 0, " + pointer + ")";
     }
-    return "*(" + std::string(is_param ? "__global " : "") + type_name(type) + "*)" + pointer +
-           " = " + value;
+    return "*(" + std::string(address_space(kind)) + type_name(type) + "*)" + pointer + " = " +
+           value;
   }
   std::string access_declaration(ValueType /*type*/, int64_t /*alignment*/) const override {
     return "";
   }
 
  private:
+  static const char* address_space(ir::ArrayKind kind) {
+    return kind == ir::ArrayKind::kParam    ? "__global "
+           : kind == ir::ArrayKind::kShared ? "__local "
+                                            : "";
+  }
   std::string type_name(ValueType type) const {
     return type.lanes == 1 ? scalar_type(type.dtype) : vector_type(type.dtype, type.lanes);
   }
@@ -147,12 +160,19 @@ class OpenClC final : public CDialect {
     return {name, "ushort" + count + " " + name + "(float" + count + " x) { ushort" + count +
                       " bits; vstore_half" + count + "_rte(x, 0, (half*)&bits); return bits; }\n"};
   }
+
+  bool is_narrow_;  // i64 is an int
 };
 
 }  // namespace
 
 const CDialect& opencl_c() {
-  static const OpenClC dialect;
+  static const OpenClC dialect(/*is_narrow=*/false);
+  return dialect;
+}
+
+const CDialect& opencl_c_narrow() {
+  static const OpenClC dialect(/*is_narrow=*/true);
   return dialect;
 }
 

@@ -128,14 +128,14 @@ std::string CExprPrinter::store(ir::ArrayId array, ExprId index, ValueType type,
   const ValueType stored = memory_type(type);
   const int64_t alignment = access_alignment(kernel_, index, type);
   prelude_.types.use_access(stored, alignment);
-  return dialect_.store(stored, alignment, is_param(array),
+  return dialect_.store(stored, alignment, kernel_.array(array).kind,
                         element(array, index, /*is_address=*/true), value);
 }
 
 std::string CExprPrinter::load(ir::ArrayId array, const std::string& pointer, ValueType type,
                                int64_t alignment) {
   prelude_.types.use_access(type, alignment);
-  return dialect_.load(type, alignment, is_param(array), pointer);
+  return dialect_.load(type, alignment, kernel_.array(array).kind, pointer);
 }
 
 std::string CExprPrinter::as_bytes(const std::string& mask, int32_t lanes) {
@@ -157,7 +157,7 @@ CExprPrinter::Printed CExprPrinter::print(ExprId id) {
     case KOp::kIntConst:
     case KOp::kFloatConst: {
       const std::string text = e.op == KOp::kIntConst
-                                   ? CDialect::int_literal(e.int_value, e.type.dtype)
+                                   ? dialect_.int_literal(e.int_value, e.type.dtype)
                                    : dialect_.float_literal(e.float_value, e.type.dtype);
       return {
           .text = text, .level = text[0] == '-' ? Level::kUnary : Level::kPrimary, .is_atom = true};

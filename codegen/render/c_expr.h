@@ -84,7 +84,6 @@ class CExprPrinter {
 
   const ir::Expr& expr(ir::ExprId id) const { return kernel_.expr(id); }
   Printed& printed(ir::ExprId id) { return printed_[static_cast<size_t>(id)]; }
-  bool is_param(ir::ArrayId id) const { return kernel_.array(id).kind == ir::ArrayKind::kParam; }
   int mask_bytes(ir::ExprId id) { return printed(id).mask_bytes; }
   std::string at_most(ir::ExprId id, Level level);
   void count_uses(const std::vector<ir::ExprId>& order, const std::vector<ir::ExprId>& roots);

@@ -54,7 +54,7 @@ void CKernelPrinter::print_locals() {
   for (ArrayId id = kernel_.param_count(); id < static_cast<ArrayId>(kernel_.arrays().size());
        ++id) {
     const ir::Array& array = kernel_.array(id);
-    if (!is_array_used_[static_cast<size_t>(id)]) continue;
+    if (!is_array_used_[static_cast<size_t>(id)] || array.kind == ir::ArrayKind::kShared) continue;
     out_ += "  " + std::string(element_type(id)) + " " + printer_.array_name(id) + "[" +
             std::to_string(array.elements) + "] __attribute__((aligned(64)));\n";
   }
@@ -94,7 +94,8 @@ void CKernelPrinter::print_stmts(const std::vector<Stmt>& body, int depth) {
             indent);
         break;
       case ir::StmtKind::kBarrier:
-        CAMSHAFT_CHECK(false && "refused by check_renderable");
+        print_barrier(indent);
+        break;
     }
   }
 }
@@ -107,6 +108,8 @@ void CKernelPrinter::print_for(const Stmt& stmt, int depth) {
   const std::string indent(static_cast<size_t>(depth) * 2, ' ');
   if (stmt.loop == ir::LoopKind::kThread) {
     print_thread_loop(stmt, indent);
+  } else if (stmt.loop == ir::LoopKind::kItem) {
+    print_item_loop(stmt, indent);
   } else {
     const std::string& var = printer_.var_name(stmt.var);
     const auto bound = [&](ExprId id) {

@@ -29,6 +29,11 @@ class CKernelPrinter {
   // A statement on matrices; `address` is that of a load's or store's first row.
   virtual void print_matrix(const ir::Stmt& stmt, const std::string& address,
                             const std::string& indent);
+  // Of groups, which check_renderable() lets through for GPUs alone.
+  virtual void print_item_loop(const ir::Stmt& /*stmt*/, const std::string& /*indent*/) {
+    CAMSHAFT_CHECK(false);
+  }
+  virtual void print_barrier(const std::string& /*indent*/) { CAMSHAFT_CHECK(false); }
   // What follows the function's last statement, and the function.
   virtual void print_tail() {}
   virtual void print_end() {}

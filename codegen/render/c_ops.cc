@@ -182,8 +182,11 @@ CExprPrinter::Printed CExprPrinter::print_select(const Expr& e) {
             .level = Level::kOther,
             .mask_bytes = bytes};
   }
-  const std::string condition =
-      e.type.lanes == 1 ? operand(e.args[0]) : mask(e.args[0], size_of(e.type.dtype));
+  const Expr& chooser = expr(e.args[0]);
+  const bool is_scalar = chooser.op == KOp::kBroadcast && dialect_.has_scalar_choice();
+  const std::string condition = is_scalar           ? operand(chooser.args[0])
+                                : e.type.lanes == 1 ? operand(e.args[0])
+                                                    : mask(e.args[0], size_of(e.type.dtype));
   return {.text = condition + " ? " + operand(e.args[1]) + " : " + operand(e.args[2]),
           .level = Level::kOther};
 }
@@ -195,7 +198,7 @@ CExprPrinter::Printed CExprPrinter::print_cast(const Expr& e) {
   if (e.type.dtype == DType::kBool) {
     if (from_bool) return printed(value);
     const std::string zero = base::is_float(from.dtype) ? dialect_.float_literal(0, from.dtype)
-                                                        : CDialect::int_literal(0, from.dtype);
+                                                        : dialect_.int_literal(0, from.dtype);
     const std::string lanes =
         from.lanes == 1 ? zero : "(" + prelude_.types.name(from) + ")(" + zero + ")";
     return comparison(operand(value) + " != " + lanes, size_of(from.dtype), from.lanes);

@@ -17,6 +17,11 @@ namespace camshaft::render {
 // Most that a kernel's local arrays may take together: they are on a worker's stack.
 inline constexpr int64_t kMaxLocalBytes = 256 << 10;
 
+// Most that a kernel's shared arrays may take: what every device with OpenCL 1.2 has for a group.
+inline constexpr int64_t kMaxSharedBytes = 32 << 10;
+// Items of each group.
+inline constexpr int64_t kGroupItems = 256;
+
 // What the compiler needs to know of a target. Strategies read the numbers, renderers the names.
 struct CpuTarget {
   std::string backend;  // "cpu" (C by clang), "llvm" (LLVM IR in process) or "opencl"

@@ -31,13 +31,12 @@ bool is_identifier(const std::string& name) {
 }
 
 // What the loop or barrier needs, or null.
-const char* stmt_problem(const Stmt& stmt) {
-  if (stmt.kind == ir::StmtKind::kBarrier) return "a barrier is for GPUs";
+const char* stmt_problem(const Stmt& stmt, const CpuTarget& target) {
+  if (stmt.kind == ir::StmtKind::kBarrier && !target.is_gpu) return "a barrier is for GPUs";
   if (stmt.kind != ir::StmtKind::kFor) return nullptr;
   switch (stmt.loop) {
-    case ir::LoopKind::kGroup:
-    case ir::LoopKind::kLocal:
-      return "group and local loops are for GPUs";
+    case ir::LoopKind::kItem:
+      return target.is_gpu ? nullptr : "item loops are for GPUs";
     case ir::LoopKind::kUnrolled:
     case ir::LoopKind::kVector:
       return "unrolled and vector loops must be gone: call prepare_kernel first";
@@ -79,13 +78,15 @@ Status check_exprs(const Kernel& kernel, const Stmt& stmt, const CpuTarget& targ
   return base::ok();
 }
 
-Status check_locals(const Kernel& kernel) {
-  int64_t bytes = 0;
-  for (const ir::Array& array : kernel.arrays()) {
-    if (array.kind == ir::ArrayKind::kLocal) {
-      bytes += array.elements * base::dtype_size_bytes(array.dtype);
-    }
+Status check_arrays(const Kernel& kernel) {
+  const int64_t shared = ir::array_bytes(kernel, ir::ArrayKind::kShared);
+  if (shared > kMaxSharedBytes) {
+    return base::fail(Code::kUnsupported, "render.shared",
+                      "kernel %s: shared arrays take %lld bytes, more than the %lld of a group",
+                      kernel.name.c_str(), static_cast<long long>(shared),
+                      static_cast<long long>(kMaxSharedBytes));
   }
+  const int64_t bytes = ir::array_bytes(kernel, ir::ArrayKind::kLocal);
   if (bytes <= kMaxLocalBytes) return base::ok();
   return base::fail(
       Code::kUnsupported, "render.locals",
@@ -100,12 +101,12 @@ Status check_kernel(const Kernel& kernel, const CpuTarget& target) {
                       "kernel %s: %s has no registers of matrices: choose another target",
                       kernel.name.c_str(), target.march.c_str());
   }
-  CAMSHAFT_TRY(check_locals(kernel));
+  CAMSHAFT_TRY(check_arrays(kernel));
   StmtOrder order(kernel);
   Status status = base::ok();
   for_each_stmt(kernel.body, [&](const Stmt& stmt) {
     if (!status.is_ok()) return;
-    if (const char* problem = stmt_problem(stmt)) {
+    if (const char* problem = stmt_problem(stmt, target)) {
       status = base::fail(Code::kUnsupported, "render.stmt", "kernel %s: %s", kernel.name.c_str(),
                           problem);
       return;

@@ -188,12 +188,12 @@ std::string suggestions(std::string_view name) {
   return near.empty() ? all : near;
 }
 
-// What any device with OpenCL 1.2 has. Vectors of four floats are what GPUs load at once; a tile of
-// 16 of them leaves registers for enough items in flight.
+// What any device with OpenCL 1.2 has. Vectors of eight elements, in halves, are what GPUs load at
+// once; a tile of 16 of them leaves registers for enough items in flight.
 CpuTarget opencl_target() {
   CpuTarget target;
   target.backend = "opencl";
-  target.vector_bytes = 16;
+  target.vector_bytes = 32;
   target.vector_registers = 16;
   target.gather = false;
   target.is_gpu = true;

@@ -124,12 +124,20 @@ struct ProgramImage {
 // Where a kernel argument's memory is: a buffer fixed at record(), or a slot that each submit()
 // binds.
 enum class ArgKind : uint8_t { kBuffer, kSlot, kScalar };
+// What a list does with memory that the host may see. A device whose memory is not the host's then
+// moves no more than it must.
+enum class Flow : uint8_t {
+  kBoth,  // unknown
+  kIn,    // kernels read what the host wrote, and write nothing
+  kOut,   // kernels write what the host reads, and read nothing but what they wrote in the same run
+};
 struct KernelArg {
   ArgKind kind = ArgKind::kBuffer;
   Buffer buffer = {};         // kBuffer
   uint32_t slot = 0;          // kSlot: index into submit()'s bindings
   uint64_t offset_bytes = 0;  // kBuffer, kSlot: added to the binding's
   uint64_t scalar = 0;        // kScalar: bit pattern
+  Flow flow = Flow::kBoth;    // kBuffer, kSlot; the same in all arguments of a list
 };
 struct Binding {
   Buffer buffer = {};

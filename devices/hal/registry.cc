@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "devices/hal/registry.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
@@ -16,13 +17,48 @@ std::string known_names(Backends backends) {
   return names;
 }
 
-// The number after the colon of "NAME:INDEX".
-Result<uint32_t> parse_index(std::string_view spec, std::string_view digits) {
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Whether `text` has `part` in it, whatever the case of its letters.
+bool has_part(std::string_view text, std::string_view part) {
+  const auto same = [](char a, char b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return lower(a) == lower(b);
+  };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+// The number of the one device whose name has `part` in it.
+Result<uint32_t> find_named(const Backend& backend, std::string_view part) {
+  const std::vector<DeviceInfo> present = backend.probe();
+  std::string names;
+  uint32_t found = 0;
+  int matches = 0;
+  for (uint32_t i = 0; i < present.size(); ++i) {
+    names += (i == 0 ? "" : ", ") + std::string(present[i].name);
+    if (!has_part(present[i].name, part)) continue;
+    found = i;
+    ++matches;
+  }
+  if (matches == 1) return found;
+  return base::fail(base::Code::kWrongTarget, "registry.name",
+                    "%s of this machine's %s devices has '%.*s' in its name; they are: %s",
+                    matches == 0 ? "none" : "more than one", backend.name,
+                    static_cast<int>(part.size()), part.data(),
+                    names.empty() ? "none" : names.c_str());
+}
+
+// What follows the colon of "NAME:INDEX" or "NAME:PART".
+Result<uint32_t> parse_index(const Backend& backend, std::string_view spec, std::string_view text) {
+  if (!text.empty() && !is_number(text)) return find_named(backend, text);
   uint32_t index = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (error != std::errc() || end != digits.data() + digits.size()) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (error != std::errc()) {
     return base::fail(base::Code::kInvalidArgument, "registry.index",
-                      "device '%.*s': what follows the colon must be a number, as in 'cpu:0'",
+                      "device '%.*s': what follows the colon must be a number, as in 'cpu:0', or "
+                      "part of the device's name",
                       static_cast<int>(spec.size()), spec.data());
   }
   return index;
@@ -51,14 +87,14 @@ Result<std::unique_ptr<Device>> open_device(Backends backends, std::string_view 
   const size_t colon = spec.find(':');
   const std::string_view name = spec.substr(0, colon);
   OpenOptions chosen = options;
-  if (colon != std::string_view::npos) {
-    CAMSHAFT_TRY_ASSIGN(chosen.index, parse_index(spec, spec.substr(colon + 1)));
-  }
   const Backend* backend = find_backend(backends, name);
   if (backend == nullptr) {
     return base::fail(base::Code::kInvalidArgument, "registry.name",
                       "there is no backend '%.*s' in this build; it has: %s",
                       static_cast<int>(name.size()), name.data(), known_names(backends).c_str());
+  }
+  if (colon != std::string_view::npos) {
+    CAMSHAFT_TRY_ASSIGN(chosen.index, parse_index(*backend, spec, spec.substr(colon + 1)));
   }
   const size_t present = backend->probe().size();
   if (present > 0 && chosen.index >= present) {

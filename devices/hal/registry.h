@@ -24,7 +24,7 @@ struct OpenOptions {
   // CPU: how long a waiting thread spins before it sleeps in the kernel. 0: sleeps at once.
   uint32_t spin_ns = 30'000;
   bool huge_pages = true;  // CPU: ask for transparent huge pages behind large buffers
-  bool prefault = true;  // CPU: back buffers with pages when they are allocated, not at first use
+  bool prefault = true;    // CPU: back buffers with pages when they are allocated, not at first use
 };
 
 struct Backend {
@@ -42,9 +42,10 @@ const Backend* find_backend(Backends backends, std::string_view name);
 // The devices of all backends, in the order of the table: what `camshaft devices` shows.
 std::vector<DeviceInfo> list_devices(Backends backends);
 
-// Opens "NAME" or "NAME:INDEX", such as "cpu" or "opencl:1"; an index in `spec` overrides
-// `options.index`. Fails with kInvalidArgument for a malformed or unknown name (the sentence lists
-// the known ones) and kWrongTarget where the device is absent.
+// Opens "NAME", "NAME:INDEX" or "NAME:PART", such as "cpu", "opencl:1" or "opencl:nvidia": the
+// backend's device number INDEX, or the only one that has PART in its name, whatever the case;
+// either overrides `options.index`. Fails with kInvalidArgument for a malformed or unknown name
+// (the sentence lists the known ones) and kWrongTarget where the device is absent.
 Result<std::unique_ptr<Device>> open_device(Backends backends, std::string_view spec,
                                             const OpenOptions& options);
 

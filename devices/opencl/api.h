@@ -42,6 +42,7 @@ namespace camshaft::opencl {
   X(clEnqueueCopyBuffer)         \
   X(clEnqueueFillBuffer)         \
   X(clEnqueueWriteBuffer)        \
+  X(clEnqueueReadBuffer)         \
   X(clEnqueueMapBuffer)          \
   X(clEnqueueUnmapMemObject)     \
   X(clEnqueueMarkerWithWaitList) \

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "devices/opencl/single_launch.h"
+
 namespace camshaft::opencl {
 namespace {
 
@@ -118,13 +120,11 @@ class Recorder {
   }
 
   Place place(const hal::KernelArg& arg) {
+    note_flow(list_, arg, handles_.memory_of(arg.buffer));
     if (arg.kind == hal::ArgKind::kSlot) {
       return {.memory = nullptr, .slot = arg.slot, .offset_bytes = arg.offset_bytes};
     }
     Memory* memory = handles_.memory_of(arg.buffer);
-    const bool is_known =
-        std::find(list_.shared.begin(), list_.shared.end(), memory) != list_.shared.end();
-    if (memory->host != nullptr && !is_known) list_.shared.push_back(memory);
     return {.memory = memory, .slot = 0, .offset_bytes = arg.offset_bytes};
   }
 
@@ -153,8 +153,40 @@ base::Result<std::unique_ptr<CommandSteps>> record_steps(const Api& api, const F
   list->slots.resize(slot_count);
   Recorder recorder(api, device, *list, handles);
   for (const hal::Command& command : commands) CAMSHAFT_TRY(recorder.add(command));
+  if (can_be_single(device, commands, handles)) {
+    // Where the driver won't have it, the launches are there.
+    (void)record_single(api, device, commands, handles, *list).is_ok();
+  }
   list->taken.reserve(list->shared.size() + slot_count);
   return list;
+}
+
+void note_flow(CommandSteps& list, const hal::KernelArg& arg, Memory* memory) {
+  const auto merge = [&](hal::Flow& flow, bool is_new) {
+    flow = is_new || flow == arg.flow ? arg.flow : hal::Flow::kBoth;
+  };
+  if (arg.kind == hal::ArgKind::kSlot) {
+    Slot& slot = list.slots[arg.slot];
+    merge(slot.flow, !slot.is_used);
+    slot.is_used = true;
+    return;
+  }
+  if (memory == nullptr || memory->host == nullptr) return;
+  const auto found =
+      std::find_if(list.shared.begin(), list.shared.end(),
+                   [&](const SharedMemory& shared) { return shared.memory == memory; });
+  if (found == list.shared.end()) {
+    list.shared.push_back({.memory = memory, .flow = arg.flow});
+  } else {
+    merge(found->flow, false);
+  }
+}
+
+void unbind_slots(CommandSteps& list) noexcept {
+  for (Slot& slot : list.slots) {
+    slot.binding = {};
+    slot.memory = nullptr;
+  }
 }
 
 cl_int bind_slots(const Api& api, CommandSteps& list, std::span<const hal::Binding> bindings,
@@ -166,13 +198,15 @@ cl_int bind_slots(const Api& api, CommandSteps& list, std::span<const hal::Bindi
         slot.binding.offset_bytes == binding.offset_bytes) {
       continue;
     }
-    slot = {.binding = binding, .memory = handles.memory_of(binding.buffer)};
+    slot.binding = binding;
+    slot.memory = handles.memory_of(binding.buffer);
     for (const Patch& patch : list.patches) {
       if (patch.slot != i || slot.memory == nullptr) continue;
       const cl_int error = set_memory(api, list.steps[patch.step].kernel.get(), patch.index,
                                       *slot.memory, binding.offset_bytes + patch.offset_bytes);
       if (error == CL_SUCCESS) continue;
-      slot = {};
+      slot.binding = {};
+      slot.memory = nullptr;
       return error;
     }
   }
@@ -205,7 +239,7 @@ cl_int enqueue_step(const Api& api, cl_command_queue queue, const CommandSteps& 
 cl_int write_word(const Api& api, cl_command_queue queue, const CommandSteps& list,
                   const Place& place, uint64_t word) noexcept {
   const Memory& memory = memory_at(list, place);
-  if (memory.is_mapped) {
+  if (memory.is_mapped || memory.has_copy) {
     const size_t at = offset_at(list, place) - memory.offset_bytes;
     std::memcpy(memory.host + at, &word, sizeof word);
     return CL_SUCCESS;

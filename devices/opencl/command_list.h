@@ -45,16 +45,26 @@ struct Patch {
 };
 
 struct Slot {
+  hal::Flow flow = hal::Flow::kBoth;
+  bool is_used = false;      // by an argument
   hal::Binding binding;      // of the last submit
   Memory* memory = nullptr;  // null: unbound
 };
 
+// Fixed memory that the host sees.
+struct SharedMemory {
+  Memory* memory = nullptr;
+  hal::Flow flow = hal::Flow::kBoth;
+};
+
 struct CommandSteps {
+  Object<cl_program> single;  // where one kernel does the work of all launches (single_launch.h)
+  Object<cl_mem> meeting;     // where its groups wait for one another
   std::vector<Step> steps;
   std::vector<Patch> patches;
   std::vector<Slot> slots;
-  std::vector<Memory*> shared;  // fixed memory that the host sees, each once
-  std::vector<Memory*> taken;   // of the submit under way; never grows
+  std::vector<SharedMemory> shared;  // each once
+  std::vector<Memory*> taken;        // of the submit under way; never grows
   bool has_stamps = false;
   hal::Ticket stamped = 0;  // the last submit whose time stamps are not written yet; 0: none
 };
@@ -76,9 +86,15 @@ base::Result<std::unique_ptr<CommandSteps>> record_steps(const Api& api, const F
                                                          uint32_t slot_count,
                                                          HandleLookup& handles);
 
+// Load time. Notes which way data flows through an argument's memory, for all of the list.
+void note_flow(CommandSteps& list, const hal::KernelArg& arg, Memory* memory);
+
 // hot path. Sets the arguments that are in slots whose binding has changed.
 cl_int bind_slots(const Api& api, CommandSteps& list, std::span<const hal::Binding> bindings,
                   HandleLookup& handles) noexcept;
+
+// hot path. Forgets what the slots are bound to.
+void unbind_slots(CommandSteps& list) noexcept;
 
 // hot path. Starts one step on a queue that runs them in order.
 cl_int enqueue_step(const Api& api, cl_command_queue queue, const CommandSteps& list,

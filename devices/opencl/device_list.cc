@@ -36,7 +36,6 @@ constexpr std::array<FeatureSet, kFeatureSets> kSets = [] {
 // with anything else.
 constexpr uint32_t kAlignment = 64;
 constexpr uint32_t kPageBytes = 4096;
-
 std::string device_text(const Api& api, cl_device_id device, cl_device_info what) {
   size_t size_bytes = 0;
   if (api.clGetDeviceInfo(device, what, 0, nullptr, &size_bytes) != CL_SUCCESS) return "";
@@ -76,6 +75,15 @@ bool has_word(std::string_view words, std::string_view word) {
   return false;
 }
 
+// Whether it is an NVIDIA device whose waiting items don't keep others from running (Volta and
+// later).
+bool is_nvidia(const Api& api, cl_device_id device, const std::string& extensions) {
+  constexpr cl_device_info kMajorCapability = 0x4000;  // cl_nv_device_attribute_query
+  constexpr cl_uint kVolta = 7;
+  return has_word(extensions, "cl_nv_device_attribute_query") &&
+         device_value<cl_uint>(api, device, kMajorCapability) >= kVolta;
+}
+
 std::span<const char* const> features_of(const std::string& extensions) {
   size_t bits = 0;
   for (size_t i = 0; i < kFeatures.size(); ++i) {
@@ -106,7 +114,14 @@ FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_i
                 device_text(api, device, CL_DEVICE_NAME).c_str(),
                 platform_text(api, platform).c_str());
   std::snprintf(info.arch, sizeof info.arch, "opencl-c");
-  info.features = features_of(device_text(api, device, CL_DEVICE_EXTENSIONS));
+  const std::string extensions = device_text(api, device, CL_DEVICE_EXTENSIONS);
+  info.features = features_of(extensions);
+  // Each unit runs a group; an NVIDIA device's do so at the same time.
+  const auto units = device_value<cl_uint>(api, device, CL_DEVICE_MAX_COMPUTE_UNITS);
+  found.is_nvidia = is_nvidia(api, device, extensions);
+  found.groups_at_once = found.is_nvidia || units == 1 ? units : 0;
+  found.shared_bytes = device_value<cl_ulong>(api, device, CL_DEVICE_LOCAL_MEM_SIZE);
+  found.most_items = device_value<size_t>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   info.memory_bytes = device_value<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_SIZE);
   info.buffer_alignment = kAlignment;
   info.import_alignment = is_cpu ? kAlignment : kPageBytes;

@@ -20,6 +20,10 @@ struct FoundDevice {
   bool has_compiler = false;        // builds programs from source
   bool rounds_division = false;     // f32 division and square root can be correctly rounded
   bool shares_host_memory = false;  // the device's memory is the host's
+  bool is_nvidia = false;           // takes NVIDIA's assembly
+  uint32_t groups_at_once = 0;      // that surely run at the same time; 0: unknown
+  uint64_t shared_bytes = 0;        // a group's
+  uint64_t most_items = 0;          // of a group
   uint64_t largest_buffer_bytes = 0;
   uint64_t cache_line_bytes = 64;
 };

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What is behind a buffer handle.
 //
-// Memory that the host may see stays mapped, at the same address, for as long as no work has it:
-// submit() unmaps what its commands use before them, and maps it again after them. This is what
-// OpenCL 1.2 asks for; drivers of devices that share the host's memory move nothing.
+// Memory that the host may see, of a device that shares the host's: it stays mapped, at the same
+// address, for as long as no work has it. submit() unmaps what its commands use before them, and
+// maps it again after them. This is what OpenCL 1.2 asks for; drivers of such devices move nothing.
+//
+// Of a device with memory of its own: the host has a copy, in memory that the driver can move from
+// and to by itself; submit() writes what its commands read before them, and reads what they write
+// after them (hal::Flow).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +30,15 @@ struct Memory {
   Object<cl_mem> object;
   uint64_t offset_bytes = 0;  // of the buffer in the object
   uint64_t size_bytes = 0;
-  std::byte* host = nullptr;  // its address while mapped; null: never mapped
+  Object<cl_mem> copy;        // the host's, mapped; or `owned` is
+  std::byte* host = nullptr;  // its address while mapped, or of the copy; null: never seen
   bool is_mapped = false;
+  bool has_copy = false;
+
+  // Of the submit under way.
+  bool is_taken = false;
+  bool is_written = false;  // to the device
+  bool is_read = false;     // from it, at the end
 };
 
 }  // namespace camshaft::opencl

@@ -60,7 +60,9 @@ class OpenClDevice final : public hal::Device, private HandleLookup {
   Result<hal::Buffer> keep(Memory memory);
   cl_int run(CommandSteps& list, std::span<const hal::Binding> bindings,
              hal::Ticket* ticket) noexcept;
-  cl_int take(Memory& memory, CommandSteps& list) noexcept;
+  cl_int take(Memory& memory, hal::Flow flow, CommandSteps& list) noexcept;
+  cl_int give_back(CommandSteps& list, cl_event* last) noexcept;
+  cl_int make_copy(Memory& memory);
   Status time_queue();
   cl_int write_stamps() noexcept;
   Status fault(const char* call, cl_int error) noexcept;
@@ -106,32 +108,58 @@ cl_int OpenClDevice::unmap(Memory& memory) noexcept {
                                       nullptr);
 }
 
+// Memory that the driver made for the host is pinned, so that the device itself moves what is in
+// it.
+cl_int OpenClDevice::make_copy(Memory& memory) {
+  cl_int error = CL_SUCCESS;
+  memory.copy = Object<cl_mem>(
+      api_.clCreateBuffer(connection_.context.get(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                          memory.size_bytes, nullptr, &error),
+      api_.clReleaseMemObject);
+  if (error != CL_SUCCESS) return error;
+  void* at =
+      api_.clEnqueueMapBuffer(queue(), memory.copy.get(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                              memory.size_bytes, 0, nullptr, nullptr, &error);
+  if (error != CL_SUCCESS) return error;
+  memory.host = static_cast<std::byte*>(at);
+  if (!base::is_aligned(reinterpret_cast<uintptr_t>(at), found_.info.buffer_alignment)) {
+    memory.owned.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, memory.size_bytes)));
+    memory.host = memory.owned.get();
+    if (memory.host == nullptr) return CL_OUT_OF_HOST_MEMORY;
+  }
+  std::memset(memory.host, 0, memory.size_bytes);
+  return CL_SUCCESS;
+}
+
 Result<Memory> OpenClDevice::make_memory(uint64_t size_bytes, hal::MemoryKind kind) {
   const auto rounded = base::checked_align_up(size_bytes, kPageBytes);
   const bool is_shared = kind == hal::MemoryKind::kHostVisible;
   Memory memory;
   memory.size_bytes = rounded.value_or(0);
   cl_int error = CL_OUT_OF_HOST_MEMORY;
+  memory.has_copy = is_shared && !found_.shares_host_memory;
+  const bool is_host_memory = is_shared && !memory.has_copy;
   if (rounded && *rounded <= found_.largest_buffer_bytes) {
-    if (is_shared) {
+    if (is_host_memory) {
       memory.owned.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, *rounded)));
       memory.host = memory.owned.get();
       if (memory.host != nullptr) std::memset(memory.host, 0, *rounded);
     }
-    if (!is_shared || memory.host != nullptr) {
+    if (!is_host_memory || memory.host != nullptr) {
       memory.object = Object<cl_mem>(
           api_.clCreateBuffer(connection_.context.get(),
-                              CL_MEM_READ_WRITE | (is_shared ? CL_MEM_USE_HOST_PTR : 0), *rounded,
-                              memory.host, &error),
+                              CL_MEM_READ_WRITE | (is_host_memory ? CL_MEM_USE_HOST_PTR : 0),
+                              *rounded, memory.host, &error),
           api_.clReleaseMemObject);
     }
   }
   const cl_uint zero = 0;
-  if (error == CL_SUCCESS) {
-    error = is_shared ? map(memory, CL_TRUE)
-                      : api_.clEnqueueFillBuffer(queue(), memory.object.get(), &zero, sizeof zero,
-                                                 0, *rounded, 0, nullptr, nullptr);
+  if (error == CL_SUCCESS && is_host_memory) error = map(memory, CL_TRUE);
+  if (error == CL_SUCCESS && !is_host_memory) {
+    error = api_.clEnqueueFillBuffer(queue(), memory.object.get(), &zero, sizeof zero, 0, *rounded,
+                                     0, nullptr, nullptr);
   }
+  if (error == CL_SUCCESS && memory.has_copy) error = make_copy(memory);
   if (error == CL_SUCCESS) error = api_.clFinish(queue());
   if (error == CL_SUCCESS) return memory;
   return base::fail(Code::kOutOfMemory, "opencl.allocate",
@@ -224,11 +252,38 @@ void OpenClDevice::release(hal::Buffer buffer) {
   api_.clFinish(queue());  // before the memory goes back to its owner
 }
 
-// From the host to the device, for the commands that follow.
-cl_int OpenClDevice::take(Memory& memory, CommandSteps& list) noexcept {
-  if (!memory.is_mapped) return CL_SUCCESS;  // in two slots, or a list's own and in a slot
-  list.taken.push_back(&memory);             // has room for all
-  return unmap(memory);
+// From the host to the device, for the commands that follow. Memory may be in two slots, or a
+// list's own and in a slot.
+cl_int OpenClDevice::take(Memory& memory, hal::Flow flow, CommandSteps& list) noexcept {
+  if (memory.host == nullptr) return CL_SUCCESS;
+  if (!memory.is_taken) list.taken.push_back(&memory);  // has room for all
+  const bool is_first = !memory.is_taken;
+  memory.is_taken = true;
+  if (!memory.has_copy) return is_first ? unmap(memory) : CL_SUCCESS;
+  memory.is_read |= flow != hal::Flow::kIn;
+  if (flow == hal::Flow::kOut || memory.is_written) return CL_SUCCESS;
+  memory.is_written = true;
+  return api_.clEnqueueWriteBuffer(queue(), memory.object.get(), CL_FALSE, 0, memory.size_bytes,
+                                   memory.host, 0, nullptr, nullptr);
+}
+
+// And back after them. `last`: of the last thing that was started, if any was.
+cl_int OpenClDevice::give_back(CommandSteps& list, cl_event* last) noexcept {
+  cl_int error = CL_SUCCESS;
+  for (Memory* memory : list.taken) {
+    const bool is_read = memory->is_read;
+    memory->is_taken = memory->is_written = memory->is_read = false;
+    if (error != CL_SUCCESS) continue;
+    if (!memory->has_copy) {
+      error = map(*memory, CL_FALSE);
+    } else if (is_read) {
+      if (*last != nullptr) api_.clReleaseEvent(*last);
+      *last = nullptr;
+      error = api_.clEnqueueReadBuffer(queue(), memory->object.get(), CL_FALSE, 0,
+                                       memory->size_bytes, memory->host, 0, nullptr, last);
+    }
+  }
+  return error;
 }
 
 cl_int OpenClDevice::run(CommandSteps& list, std::span<const hal::Binding> bindings,
@@ -236,18 +291,19 @@ cl_int OpenClDevice::run(CommandSteps& list, std::span<const hal::Binding> bindi
   list.taken.clear();
   cl_int error = bind_slots(api_, list, bindings, *this);
   for (size_t i = 0; i < list.shared.size() && error == CL_SUCCESS; ++i) {
-    error = take(*list.shared[i], list);
+    error = take(*list.shared[i].memory, list.shared[i].flow, list);
   }
   for (size_t i = 0; i < list.slots.size() && error == CL_SUCCESS; ++i) {
-    if (list.slots[i].memory != nullptr) error = take(*list.slots[i].memory, list);
+    const Slot& slot = list.slots[i];
+    if (slot.memory != nullptr) error = take(*slot.memory, slot.flow, list);
   }
   for (size_t i = 0; i < list.steps.size() && error == CL_SUCCESS; ++i) {
     error = enqueue_step(api_, queue(), list, list.steps[i]);
   }
-  for (size_t i = 0; i < list.taken.size() && error == CL_SUCCESS; ++i) {
-    error = map(*list.taken[i], CL_FALSE);
-  }
-  if (error == CL_SUCCESS) error = timeline_.mark(queue(), ticket);
+  cl_event last = nullptr;
+  const cl_int returned = give_back(list, &last);
+  if (error == CL_SUCCESS) error = returned;
+  if (error == CL_SUCCESS) error = timeline_.mark(queue(), last, ticket);
   return error == CL_SUCCESS ? api_.clFlush(queue()) : error;
 }
 
@@ -305,11 +361,12 @@ Status OpenClDevice::reset() {
   }
   for (auto& entry : lists_.entries()) {
     entry.value->stamped = 0;
-    for (Slot& slot : entry.value->slots) slot = {};
+    unbind_slots(*entry.value);
   }
   for (auto& entry : buffers_.entries()) {
     Memory& memory = *entry.value;
-    if (memory.host == nullptr || memory.is_mapped) continue;
+    memory.is_taken = memory.is_written = memory.is_read = false;
+    if (memory.host == nullptr || memory.has_copy || memory.is_mapped) continue;
     error = map(memory, CL_TRUE);
     if (error != CL_SUCCESS) return fault("reset", error);
   }

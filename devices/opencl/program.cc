@@ -2,6 +2,8 @@
 #include "devices/opencl/program.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 namespace camshaft::opencl {
 namespace {
@@ -16,18 +18,44 @@ std::string build_options(const FoundDevice& device) {
   return options;
 }
 
-// The line of the driver's log that says what is wrong.
-std::string first_complaint(const Api& api, cl_program program, cl_device_id device) {
+std::string build_log(const Api& api, cl_program program, cl_device_id device) {
   size_t size_bytes = 0;
   if (api.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size_bytes) !=
       CL_SUCCESS) {
-    return "it gives no reason";
+    return "";
   }
   std::string log(size_bytes, '\0');
   api.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size_bytes, log.data(), nullptr);
+  return log.c_str();
+}
+
+// The kernel that line `line` of the text is in, after "void ": its name, or that of its body;
+// empty before the first.
+std::string kernel_at_line(const std::string& text, size_t line) {
+  size_t end = 0;
+  for (; line > 0 && end != std::string::npos; --line) end = text.find('\n', end + 1);
+  const std::string before = text.substr(0, end);
+  const size_t found = before.rfind("void ");
+  if (found == std::string::npos) return "";
+  const size_t begin = found + std::string_view("void ").size();
+  std::string name = before.substr(begin, before.find('(', begin) - begin);
+  const size_t body = name.rfind("_body");
+  return body == std::string::npos ? name : name.substr(0, body);
+}
+
+// "kernel 'k003': FILE:12:3: error: ..."
+std::string complaint(const std::string& text, const std::string& log) {
   const size_t found = log.find("error");
-  const size_t begin = found == std::string::npos ? 0 : log.rfind('\n', found) + 1;
-  return log.substr(begin, std::min(log.find('\n', begin), log.find('\0', begin)) - begin);
+  if (found == std::string::npos) return log.empty() ? "it gives no reason" : log;
+  const size_t begin = log.rfind('\n', found) + 1;  // npos + 1: the start
+  // ":LINE:COLUMN:" before or behind the word, as clang and those made of it write.
+  const size_t end = std::min(log.find('\n', begin), log.size());
+  size_t line = 0;
+  for (size_t at = begin; at < end && line == 0; ++at) {
+    if (log[at] == ':') line = std::strtoul(log.c_str() + at + 1, nullptr, 10);
+  }
+  const std::string kernel = line == 0 ? "" : kernel_at_line(text, line);
+  return (kernel.empty() ? "" : "kernel '" + kernel + "': ") + log.substr(begin);
 }
 
 }  // namespace
@@ -45,25 +73,33 @@ base::Result<BuiltProgram> build_program(const Api& api, cl_context context,
   if (std::find(text, text + length, '\0') != text + length) {
     return base::fail(Code::kCorrupt, "opencl.text", "the plan's OpenCL program is no text");
   }
-  cl_int error = CL_SUCCESS;
-  BuiltProgram built;
-  built.program = Object<cl_program>(
-      api.clCreateProgramWithSource(context, 1, &text, &length, &error), api.clReleaseProgram);
-  if (error == CL_SUCCESS) {
-    error = api.clBuildProgram(built.program.get(), 1, &device.device,
-                               build_options(device).c_str(), nullptr, nullptr);
-  }
-  if (error != CL_SUCCESS) {
-    return base::fail(Code::kWrongTarget, "opencl.build",
-                      "the driver of %s can't build the plan's kernels (%s): %.300s",
-                      device.info.name, error_name(error),
-                      built.program
-                          ? first_complaint(api, built.program.get(), device.device).c_str()
-                          : "it takes no program at all");
-  }
+  CAMSHAFT_TRY_ASSIGN(BuiltProgram built,
+                      build_text(api, context, device, std::string(text, length), ""));
   for (const std::string_view name : image.kernels) built.kernels.emplace_back(name);
   for (uint32_t i = 0; i < built.kernels.size(); ++i) CAMSHAFT_TRY(make_kernel(api, built, i));
   return built;
+}
+
+base::Result<BuiltProgram> build_text(const Api& api, cl_context context, const FoundDevice& device,
+                                      std::string text, const char* options) {
+  cl_int error = CL_SUCCESS;
+  BuiltProgram built;
+  built.context = context;
+  built.text = std::move(text);
+  const char* begin = built.text.data();
+  const size_t length = built.text.size();
+  built.program = Object<cl_program>(
+      api.clCreateProgramWithSource(context, 1, &begin, &length, &error), api.clReleaseProgram);
+  if (error == CL_SUCCESS) {
+    error = api.clBuildProgram(built.program.get(), 1, &device.device,
+                               (build_options(device) + options).c_str(), nullptr, nullptr);
+  }
+  if (error == CL_SUCCESS) return built;
+  const std::string log =
+      built.program ? build_log(api, built.program.get(), device.device) : std::string();
+  return base::fail(Code::kWrongTarget, "opencl.build",
+                    "the driver of %s can't build the plan's kernels (%s): %.600s",
+                    device.info.name, error_name(error), complaint(built.text, log).c_str());
 }
 
 base::Result<Object<cl_kernel>> make_kernel(const Api& api, const BuiltProgram& program,

@@ -18,13 +18,20 @@ namespace camshaft::opencl {
 
 struct BuiltProgram {
   Object<cl_program> program;
+  cl_context context = nullptr;
+  std::string text;
   std::vector<std::string> kernels;  // by the index that launches use; all are in the program
 };
 
 // Blocks while the driver compiles. kUnsupported for other formats, kCorrupt where a kernel is
-// missing, kWrongTarget (with the driver's first complaint) for text that the driver refuses.
+// missing, kWrongTarget for text that the driver refuses, with the kernel's name and what the
+// driver says from its first complaint on.
 base::Result<BuiltProgram> build_program(const Api& api, cl_context context,
                                          const FoundDevice& device, const hal::ProgramImage& image);
+
+// The same of text, without looking for kernels; `options` are added to the usual ones.
+base::Result<BuiltProgram> build_text(const Api& api, cl_context context, const FoundDevice& device,
+                                      std::string text, const char* options);
 
 // A new kernel object, which holds arguments of its own.
 base::Result<Object<cl_kernel>> make_kernel(const Api& api, const BuiltProgram& program,

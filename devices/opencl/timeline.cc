@@ -19,10 +19,12 @@ void sleep_at_most(int64_t duration_ns) noexcept {
 
 }  // namespace
 
-cl_int Timeline::mark(cl_command_queue queue, hal::Ticket* ticket) noexcept {
-  cl_event event = nullptr;
-  const cl_int error = api_.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event);
-  if (error != CL_SUCCESS) return error;
+cl_int Timeline::mark(cl_command_queue queue, cl_event last, hal::Ticket* ticket) noexcept {
+  cl_event event = last;
+  if (event == nullptr) {
+    const cl_int error = api_.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event);
+    if (error != CL_SUCCESS) return error;
+  }
   if (count_ == kMostEvents) --count_;
   marks_[count_++] = {.ticket = ++last_, .event = Object<cl_event>(event, api_.clReleaseEvent)};
   *ticket = last_;

@@ -16,8 +16,9 @@ class Timeline {
   // `spin_ns`: how long a wait with a deadline polls before it sleeps between polls.
   Timeline(const Api& api, int64_t spin_ns) : api_(api), spin_ns_(spin_ns) {}
 
-  // hot path. Gives all that was enqueued since the last mark a ticket.
-  cl_int mark(cl_command_queue queue, hal::Ticket* ticket) noexcept;
+  // hot path. Gives all that was enqueued since the last mark a ticket. `last` is the event of the
+  // last of it, which is then the timeline's, or null.
+  cl_int mark(cl_command_queue queue, cl_event last, hal::Ticket* ticket) noexcept;
 
   // hot path. Blocks until the ticket is reached or the deadline has passed, and says which. An
   // error is that of the device's work.

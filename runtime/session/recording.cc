@@ -15,10 +15,11 @@ hal::KernelArg convert(const ArgInfo& arg, const Placement& placement) {
   const auto in_buffer = [&](hal::Buffer buffer) {
     return hal::KernelArg{.buffer = buffer, .offset_bytes = arg.offset_bytes};
   };
-  const auto in_slot = [&](uint32_t slot) {
+  const auto in_slot = [&](uint32_t slot, hal::Flow flow) {
     hal::KernelArg converted;
     converted.kind = hal::ArgKind::kSlot;
     converted.slot = slot;
+    converted.flow = flow;
     converted.offset_bytes = arg.offset_bytes;
     return converted;
   };
@@ -28,9 +29,9 @@ hal::KernelArg convert(const ArgInfo& arg, const Placement& placement) {
     case plan::Space::kWeights:
       return in_buffer(placement.weights);
     case plan::Space::kInput:
-      return in_slot(arg.index);
+      return in_slot(arg.index, hal::Flow::kIn);
     case plan::Space::kOutput:
-      return in_slot(placement.input_count + arg.index);
+      return in_slot(placement.input_count + arg.index, hal::Flow::kOut);
     case plan::Space::kState:
       return in_buffer(placement.states[arg.index].buffer());
   }

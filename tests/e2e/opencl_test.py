@@ -4,12 +4,15 @@ small ones, roadnet, and the command's answers where something is missing."""
 
 import json
 import os
+import re
 import subprocess
 import unittest
 
 import command_models as models
 import e2e
 import numpy as np
+import onnx_cases
+import onnx_sources
 from onnx import helper
 
 DEVICES = json.loads(e2e.camshaft("devices", "--json").stdout)["devices"]
@@ -37,11 +40,34 @@ class OpenCl(models.CommandTest):
                        {"x": [2, 5, 13, 9]}, {"y": [2, 12, 6, 4]}, weights)
         plan = self.check(self.path("m.onnx"))
         kernels = self.camshaft("inspect", plan, "--kernels", "--target", "opencl").stdout
-        self.assertIn("conv_direct", kernels)
+        for strategy in ("group_product", "item_window", "group_rows"):
+            self.assertIn(strategy, kernels)
         self.camshaft("bench", plan, "--target", "opencl", "--iterations", "3", "--warmup", "0")
 
     def test_roadnet(self):
         self.check(os.path.join(e2e.ROOT, "models", "roadnet", "roadnet.onnx"))
+
+    def test_conformance_cases_of_what_gpus_do_their_own_way(self):
+        wanted = re.compile(r"test_(basic_conv_with|conv_with_strides|maxpool_2d|averagepool_2d|"
+                            r"globalaveragepool|matmul_[234]d|gemm_(all|default)|softmax_axis|"
+                            r"reduce_(sum|max|log_sum_exp)_(default|keepdims|do_not)|"
+                            r"layer_normalization_2d_axis1)[a-z0-9_]*")
+        cases = [c for c in onnx_sources.generated_cases()
+                 if wanted.fullmatch(c.name) and not c.name.endswith("_expanded")]
+        self.assertGreater(len(cases), 30)
+        results = onnx_cases.run_cases(cases, self.path("cases"), on=("opencl",))
+        self.assertEqual({r.case.name: r.problems for r in results if r.status != "passed"}, {})
+
+    def test_a_device_is_chosen_by_part_of_its_name(self):
+        e2e.make_model(self.path("m.onnx"), [helper.make_node("Exp", ["x"], ["y"])],
+                       {"x": [7]}, {"y": [7]})
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--target",
+                      "opencl")
+        name = next(d["name"] for d in DEVICES if d["backend"] == "opencl")
+        self.camshaft("run", self.path("m.plan"), "--device", "opencl:" + name.upper(), "--random")
+        done = e2e.camshaft("run", self.path("m.plan"), "--device", "opencl:nowhere", "--random")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn(name, done.stderr)
 
     def test_a_plan_for_opencl_is_not_for_the_cpu(self):
         e2e.make_model(self.path("m.onnx"), [helper.make_node("Exp", ["x"], ["y"])],

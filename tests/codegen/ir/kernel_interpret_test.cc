@@ -174,8 +174,3 @@ TEST_CASE("an access outside of its array is refused, not made") {
     REQUIRE_THAT(last_sentence(), Catch::Contains("outside of its 8 elements"));
   }
 }
-
-TEST_CASE("a barrier is refused") {
-  const Kernel kernel = parsed("kernel \"k\" threads 1 {\n  barrier\n}\n");
-  REQUIRE(interpret_kernel(kernel, nullptr, 0, 1).code() == camshaft::base::Code::kUnsupported);
-}

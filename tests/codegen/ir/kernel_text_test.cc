@@ -43,11 +43,6 @@ TEST_CASE("every form of the kernel text comes back as it was") {
   local tmp: f64[8]
   let twice: i64 = load(n, 0) * 2
   for t in 0..4 thread {
-    for g in 0..2 group {
-      for l in 0..8 local {
-        barrier
-      }
-    }
     for i in 0..8 serial {
       for j in i..8 range 0..9 serial {
         if j < i | load(flags, j) == true {

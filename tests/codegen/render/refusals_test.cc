@@ -101,13 +101,14 @@ TEST_CASE("names") {
 TEST_CASE("loops and barriers") {
   require_refused({with_loop(LoopKind::kVector)}, "x86-64-v3", "call prepare_kernel first");
   require_refused({with_loop(LoopKind::kUnrolled)}, "x86-64-v3", "call prepare_kernel first");
-  require_refused({with_loop(LoopKind::kGroup)}, "x86-64-v3", "for GPUs");
-  require_refused({with_loop(LoopKind::kLocal)}, "x86-64-v3", "for GPUs");
-  Sample barrier("barrier");
-  Stmt stmt;
-  stmt.kind = StmtKind::kBarrier;
-  barrier.kernel.body.push_back(stmt);
-  require_refused({barrier.kernel}, "x86-64-v3", "a barrier is for GPUs");
+  Sample group("group");
+  const VarId t = group.kernel.add_loop_var("t", 0, 0);
+  const VarId i = group.kernel.add_loop_var("i", 0, 7);
+  const ExprId zero = group.kernel.int_const(0);
+  std::vector<Stmt> items = {make_for(i, zero, group.kernel.int_const(8), LoopKind::kItem,
+                                      {make_store(group.out, group.kernel.var(i), group.first())})};
+  group.kernel.body = {make_for(t, zero, group.kernel.int_const(1), LoopKind::kThread, items)};
+  require_refused({group.kernel}, "x86-64-v3", "item loops are for GPUs");
 }
 
 TEST_CASE("ops that the target lacks") {

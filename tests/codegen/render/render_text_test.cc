@@ -165,13 +165,44 @@ TEST_CASE("the OpenCL C reads like the kernel") {
   REQUIRE(text);
   REQUIRE_THAT(*text, Catch::Contains("  __global const float* restrict b = (__global const "
                                       "float*)(params_1 + params_at_1);\n"));
-  REQUIRE_THAT(*text, Catch::Contains("    const long t = get_global_id(0);\n"
+  REQUIRE_THAT(*text, Catch::Contains("    const int t = shared_iteration;\n"
                                       "    *(float4*)&acc[0] = (float4)(0.0f);\n"
-                                      "    for (long p = 0; p < 256; ++p) {\n"
+                                      "    for (int p = 0; p < 256; ++p) {\n"
                                       "      *(float4*)&acc[0] = fma((float4)(a[t * 256 + p]), "
                                       "*(__global const float4*)&b[p * 4], "
                                       "*(const float4*)&acc[0]);\n"
                                       "    }\n"));
+  REQUIRE_THAT(*text, Catch::Contains("params_at_2, get_global_id(0));\n"));
+}
+
+TEST_CASE("the OpenCL C of a group has its items' memory and barriers") {
+  auto kernel = ir::parse_kernel(R"(kernel "k" threads 3 {
+  param a: i64[24]
+  param out: i64[3] writable
+  shared part: i64[8]
+  for g in 0..3 thread {
+    for i in 0..8 item {
+      store(part, i, load(a, g * 8 + i))
+    }
+    barrier
+    for j in 0..8 item {
+      if j == 0 {
+        store(out, g, load(part, 7))
+      }
+    }
+  }
+}
+)");
+  REQUIRE(kernel);
+  const auto text = render::render_opencl({*kernel}, render_test::target_of("opencl"));
+  REQUIRE(text);
+  REQUIRE_THAT(*text,
+               Catch::Contains("  __local long* part = (__local long*)(shared_bytes + 0);\n"));
+  REQUIRE_THAT(*text, Catch::Contains("      const long i = shared_item;\n"));
+  REQUIRE_THAT(*text, Catch::Contains("    barrier(CLK_LOCAL_MEM_FENCE);\n"));
+  REQUIRE_THAT(*text, Catch::Contains("__kernel __attribute__((reqd_work_group_size(8, 1, 1))) "
+                                      "void k("));
+  REQUIRE_THAT(*text, Catch::Contains("  __local uchar shared_bytes[64] "));
 }
 
 TEST_CASE("accumulators stay in registers") {

@@ -178,6 +178,8 @@ TEST_CASE("programs that the driver refuses come back with its complaint", "[ope
             .error()
             .code() == Code::kWrongTarget);
   CHECK(last_sentence().find("nonsense") != std::string::npos);
+  INFO(last_sentence());
+  CHECK(last_sentence().find("kernel 'add_one': ") != std::string::npos);
   const std::string_view missing[] = {"add_one", "add_two"};
   CHECK(device->load(image_of(kText, missing)).error().code() == Code::kCorrupt);
   CHECK(last_sentence().find("add_two") != std::string::npos);

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Strategy `item_window`, for GPUs: depthwise convolutions and pools. An item computes one output
+// pixel of a vector of channels, those that lie together in memory; neighbouring items do
+// neighbouring pixels.
+#include "codegen/lower/frame.h"
+#include "codegen/lower/pixel_window.h"
+#include "codegen/lower/strategy_list.h"
+#include "codegen/lower/weights.h"
+
+namespace camshaft::lower {
+namespace {
+
+using ir::DType;
+using ir::KOp;
+using ir::LoopKind;
+using ir::Op;
+
+// Channels that lie together in the input, and in the output where that has as many or none.
+int32_t channel_lanes(const Task& task) {
+  const NodeId x = task.node(task.region.root).inputs[0];
+  if (!task.has_buffer(x)) return 1;
+  const int32_t in = task.schedule.buffer(x).layout.channel_block;
+  const int32_t out = task.schedule.buffer(task.region.output).layout.channel_block;
+  return in == out || out == 1 ? in : 1;
+}
+
+class Emitter {
+ public:
+  Emitter(const Task& task, const Knobs& knobs)
+      : task_(task),
+        node_(task.node(task.region.root)),
+        lanes_(knobs.lanes),
+        is_conv_(node_.op == Op::kConv),
+        frame_(task, "item_window", knobs,
+               is_conv_ ? std::set<NodeId>{node_.inputs[1]} : std::set<NodeId>{}),
+        kernel_(frame_.kernel()),
+        evaluator_(kernel_, task, frame_.arrays),
+        window_(window_of(task)),
+        pixels_(kernel_, window_) {
+    if (is_conv_) pack_weights();
+    acc_ = kernel_.add_local("acc", dtype(), lanes_);
+  }
+
+  LoweredKernel emit() {
+    const int64_t sets = channels() / lanes_;
+    const int64_t batch = task_.type(node_.inputs[0]).shape[0];
+    set_thread_loop(kernel_, batch * sets * pixels_.pixels(), [&](ExprId t) {
+      std::vector<Stmt> body;
+      const ExprId rest = kernel_.div(t, pixels_.pixels());
+      channel_ = kernel_.mul(let(kernel_, body, "set", kernel_.mod(rest, sets)), lanes_);
+      const ExprId number = kernel_.add(kernel_.mod(t, pixels_.pixels()),
+                                        kernel_.mul(kernel_.div(rest, sets), pixels_.pixels()));
+      pixel_ = pixels_.pixel(number, body);
+      append(body, vector([&](ExprId v) -> std::vector<Stmt> {
+               return {ir::make_store(acc_, v, initial())};
+             }));
+      append(body, loop(kernel_, "tap", window_.taps(), LoopKind::kSerial,
+                        [&](ExprId tap) { return tap_body(tap); }));
+      append(body, vector([&](ExprId v) { return store(v); }));
+      return body;
+    });
+    return std::move(frame_.lowered);
+  }
+
+ private:
+  DType dtype() const { return compute_dtype(node_.type.dtype); }
+  int64_t channels() const { return node_.type.shape[1]; }
+  const ir::PoolAttrs& pool() const { return node_.as<ir::PoolAttrs>(); }
+  bool is_max() const { return !is_conv_ && pool().kind == ir::PoolKind::kMax; }
+
+  // [vector of channels][tap][lane]
+  void pack_weights() {
+    const int64_t taps = window_.taps();
+    weights_ =
+        PackedWeights(frame_, "w", node_.inputs[1], channels() * taps, [&](WeightPacker& packer) {
+          for (int64_t first = 0; first < channels(); first += lanes_) {
+            for (int64_t tap = 0; tap < taps; ++tap) {
+              for (int64_t lane = 0; lane < lanes_; ++lane) {
+                packer.put((first + lane) * taps + tap);
+              }
+            }
+          }
+        });
+  }
+
+  std::vector<Stmt> vector(const Body& body) {
+    return loop(kernel_, "v", lanes_, LoopKind::kVector, body);
+  }
+
+  ExprId initial() {
+    if (!is_max()) return kernel_.splat(0, {dtype(), 1});
+    return reduce_identity(kernel_, ir::ReduceKind::kMax, {dtype(), 1});
+  }
+
+  std::vector<Stmt> tap_body(ExprId number) {
+    std::vector<Stmt> body;
+    const PixelWindow::Tap tap = pixels_.tap(pixel_, number, body);
+    append(body, vector([&](ExprId v) -> std::vector<Stmt> {
+             const Index at = channel_index(pixel_.n, kernel_.add(channel_, v), tap.place);
+             ExprId x = evaluator_.value(node_.inputs[0], at);
+             if (tap.inside != ir::kNoExpr) x = kernel_.select(tap.inside, x, initial());
+             const ExprId sum = kernel_.load(acc_, v);
+             return {ir::make_store(acc_, v, combine(sum, x, number, v))};
+           }));
+    return body;
+  }
+
+  ExprId combine(ExprId sum, ExprId x, ExprId tap, ExprId v) {
+    if (is_max()) return reduce_combine(kernel_, ir::ReduceKind::kMax, x, sum);
+    if (!is_conv_) return kernel_.add(sum, x);
+    // The channels before this vector's have all their taps before it.
+    const ExprId at = kernel_.add(kernel_.mul(channel_, window_.taps()), kernel_.mul(tap, lanes_));
+    return multiply_add(kernel_, x, weights_.vector(kernel_, kernel_.add(at, v), 1), sum);
+  }
+
+  std::vector<Stmt> store(ExprId v) {
+    ExprId result = kernel_.load(acc_, v);
+    if (!is_conv_ && !is_max()) {
+      const ExprId taps = pixels_.counted_taps(pixel_, pool().count_include_pad);
+      result = kernel_.binary(KOp::kDiv, result, kernel_.cast(taps, dtype()));
+    }
+    evaluator_.bind(task_.region.root, [result](const Index&) { return result; });
+    const Index index = channel_index(pixel_.n, kernel_.add(channel_, v), pixel_.out);
+    std::vector<Stmt> body = {evaluator_.store_output(
+        frame_.output, index, evaluator_.value(task_.region.output, index))};
+    evaluator_.unbind(task_.region.root);
+    return body;
+  }
+
+  const Task& task_;
+  const ir::Node& node_;
+  const int64_t lanes_;
+  const bool is_conv_;
+  Frame frame_;
+  Kernel& kernel_;
+  Evaluator evaluator_;
+  const Window window_;
+  const PixelWindow pixels_;
+  PackedWeights weights_;
+  ir::ArrayId acc_ = -1;
+  ExprId channel_ = ir::kNoExpr;
+  PixelWindow::Pixel pixel_;
+};
+
+}  // namespace
+
+bool matches_item_window(const Task& task) {
+  if (!task.target.is_gpu) return false;
+  const bool is_pool = task.has_root(Op::kPool);
+  if (!is_pool && !is_depthwise(task)) return false;
+  const ir::Node& node = task.node(task.region.root);
+  return node.type.elements() > 0 && task.type(node.inputs[0]).elements() > 0 &&
+         task.type(task.region.output).shape == node.type.shape &&
+         (!is_pool || base::is_float(node.type.dtype) ||
+          node.as<ir::PoolAttrs>().kind == ir::PoolKind::kMax);
+}
+
+std::vector<Knobs> knobs_item_window(const Task& task) {
+  Knobs knobs = scalar_knobs();
+  knobs.lanes = channel_lanes(task);
+  return {knobs};
+}
+
+LoweredKernel emit_item_window(const Task& task, const Knobs& knobs) {
+  return Emitter(task, knobs).emit();
+}
+
+}  // namespace camshaft::lower
