@@ -17,10 +17,8 @@ packages=(
   libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
   # linked by the runtime
   capnproto libcapnp-dev libxxhash-dev libsodium-dev libpng-dev zlib1g-dev libzstd-dev
-  # messages: the bridge to other machines, and what the queue is timed beside; the model checker
+  # messages: the bridge between machines, what the queue is timed beside, the model checker
   libzmq3-dev cppzmq-dev spin
-  # linked by the bridge of messages between machines
-  libzmq3-dev
   # the OpenCL backend: headers; for its tests, a loader and a device on the CPU
   opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd
   # tests: tools, the ONNX conformance cases, sounds
