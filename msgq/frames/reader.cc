@@ -156,6 +156,24 @@ base::Status FrameReader::end_lease(uint32_t slot) noexcept {
                     pool_.c_str());
 }
 
+// Strikes out the reader's bit where it has no lease: another process wrote it there, and the
+// producer, who can't tell it from a lease, would never use that buffer again.
+void FrameReader::strike_false_leases() noexcept {
+  const uint64_t bit = uint64_t{1} << welcome_.holder;
+  for (uint32_t i = 0; i < welcome_.slot_count; ++i) {
+    if (slots_[i].leases != 0) continue;
+    if ((lease_word(i).load(std::memory_order_relaxed) & bit) == 0) continue;
+    lease_word(i).fetch_and(~bit, std::memory_order_acq_rel);
+  }
+}
+
+void FrameReader::look_after_starvation() noexcept {
+  const uint64_t starved = control_->counters.starved.load(std::memory_order_relaxed);
+  if (starved == starved_) return;
+  starved_ = starved;
+  strike_false_leases();
+}
+
 // Nothing where the frame was overwritten meanwhile.
 base::Result<std::optional<FrameLease>> FrameReader::take_slot(uint32_t slot,
                                                                uint64_t sequence) noexcept {
@@ -176,10 +194,14 @@ base::Result<std::optional<FrameLease>> FrameReader::take_slot(uint32_t slot,
 }
 
 base::Result<std::optional<FrameLease>> FrameReader::try_receive(Take take) noexcept {
+  look_after_starvation();
   for (int tries = 0; tries < kMaxTries; ++tries) {
     uint64_t sequence = 0;
     const int slot = find(take, sequence);
-    if (slot < 0) break;
+    if (slot < 0) {
+      strike_false_leases();  // there is time for it
+      break;
+    }
     CAMSHAFT_TRY_ASSIGN(std::optional<FrameLease> frame,
                         take_slot(static_cast<uint32_t>(slot), sequence));
     if (!frame) continue;
@@ -215,6 +237,7 @@ base::Result<FrameLease> FrameReader::receive(Take take, int64_t deadline_ns) no
 }
 
 base::Result<FrameLease> FrameReader::acquire(const FrameRef& ref) noexcept {
+  look_after_starvation();
   if (ref.pool_id == welcome_.pool_id && ref.slot < welcome_.slot_count && ref.sequence != 0) {
     CAMSHAFT_TRY_ASSIGN(std::optional<FrameLease> frame, take_slot(ref.slot, ref.sequence));
     if (frame) return std::move(*frame);

@@ -108,6 +108,8 @@ class FrameReader {
   int find(Take take, uint64_t& sequence) const noexcept;
   bool lease(uint32_t slot, uint64_t sequence) noexcept;
   base::Status end_lease(uint32_t slot) noexcept;
+  void strike_false_leases() noexcept;
+  void look_after_starvation() noexcept;
   base::Result<std::optional<FrameLease>> take_slot(uint32_t slot, uint64_t sequence) noexcept;
 
   struct Slot {
@@ -130,6 +132,7 @@ class FrameReader {
   Slot slots_[kMaxSlots];
   uint64_t last_ = 0;  // sequence of the newest frame received
   uint64_t missed_ = 0;
+  uint64_t starved_ = 0;  // the pool's count of it when leases were last looked through
 };
 
 }  // namespace camshaft::frames
