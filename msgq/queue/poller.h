@@ -13,7 +13,8 @@ namespace camshaft::queue {
 inline constexpr uint32_t kMaxPolled = 120;  // subscribers of a poller
 
 struct PollerOptions {
-  int64_t spin_ns = 0;    // wait() looks for this long before it sleeps
+  int64_t spin_ns = 0;                    // wait() looks for this long before it sleeps
+  int64_t look_again_ns = 1'000'000'000;  // as in SubscriberOptions
   bool use_bell = false;  // wait the way that kernels before 5.16 need (found out without this)
 };
 

@@ -110,12 +110,11 @@ bool RingWriter::extend(uint64_t bytes) noexcept {
   return false;
 }
 
-RingWriter::Obstacle RingWriter::find_obstacle(uint64_t start, uint64_t bytes) noexcept {
+RingWriter::Obstacle RingWriter::find_obstacle(uint64_t start, uint64_t bytes) const noexcept {
   const uint64_t ring_bytes = view_.constants.ring_bytes;
   Obstacle nearest;
   for (uint32_t i = 0; i < view_.constants.reader_slots; ++i) {
-    std::atomic<uint64_t>& word = view_.slots[i].lease;
-    uint64_t lease = word.load(std::memory_order_seq_cst);
+    const uint64_t lease = view_.slots[i].lease.load(std::memory_order_seq_cst);
     const Range range = held_range(lease, ring_bytes / kLineBytes);
     if (range.lines == 0) continue;
     const uint64_t distance = (range.offset_lines * kLineBytes - start) & (ring_bytes - 1);
@@ -123,10 +122,8 @@ RingWriter::Obstacle RingWriter::find_obstacle(uint64_t start, uint64_t bytes) n
     const Obstacle found =
         end > ring_bytes ? Obstacle{0, end - ring_bytes} : Obstacle{distance, end};
     if (found.begin >= bytes) continue;
-    if (!owners_.is_alive(i)) {
-      word.compare_exchange_strong(lease, 0, std::memory_order_seq_cst);
-      continue;
-    }
+    // Not cleared: a reader may take the slot at this moment, and then the same lease.
+    if (!owners_.is_alive(i)) continue;
     const bool is_nearer = nearest.end == 0 || found.begin < nearest.begin;
     if (is_nearer || (found.begin == nearest.begin && found.end > nearest.end)) nearest = found;
   }
@@ -139,6 +136,7 @@ void RingWriter::revoke_all() noexcept {
     std::atomic<uint64_t>& word = view_.slots[i].lease;
     uint64_t lease = word.load(std::memory_order_seq_cst);
     if (held_range(lease, view_.constants.ring_bytes / kLineBytes).lines == 0) continue;
+    if (!owners_.is_alive(i)) continue;
     count += word.compare_exchange_strong(lease, lease | kLeaseRevoked, std::memory_order_seq_cst);
   }
   std::atomic<uint64_t>& revoked = view_.publisher->progress.revoked;

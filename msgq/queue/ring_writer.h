@@ -52,7 +52,7 @@ class RingWriter {
     uint64_t begin = 0;
     uint64_t end = 0;
   };
-  Obstacle find_obstacle(uint64_t start, uint64_t bytes) noexcept;
+  Obstacle find_obstacle(uint64_t start, uint64_t bytes) const noexcept;
   bool extend(uint64_t bytes) noexcept;
   void revoke_all() noexcept;
   void move_reserved(uint64_t reserved) noexcept;

@@ -112,7 +112,7 @@ std::optional<FutexWait> Subscriber::State::prepare_sleep(uint32_t bell) noexcep
 }
 
 void Subscriber::State::check_now(int64_t now_ns) noexcept {
-  next_check_ns = now_ns + kSleepSliceNs;
+  next_check_ns = now_ns + options.look_again_ns;
   if (file != nullptr && !file->has_name() && is_done()) disconnect();
   if (file != nullptr) return;
   const Status status = connect();
@@ -202,7 +202,8 @@ Status Subscriber::wait(int64_t deadline_ns) noexcept {
     const std::optional<FutexWait> sleep = s.prepare_sleep(0);
     if (!sleep) return base::ok();
     if (now_ns >= deadline_ns) return {Code::kDeadlineExceeded, "queue.wait"};
-    futex_wait(sleep->word, sleep->expected, std::min(deadline_ns, now_ns + kSleepSliceNs));
+    futex_wait(sleep->word, sleep->expected,
+               std::min(deadline_ns, now_ns + s.options.look_again_ns));
     if (s.is_ready()) return base::ok();
   }
 }

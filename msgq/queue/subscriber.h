@@ -38,6 +38,8 @@ struct SubscriberOptions {
   Start start = Start::kNext;
   bool conflate = false;  // every message read is the newest; those before it are passed over
   int64_t spin_ns = 0;    // wait() looks for this long before it sleeps
+  // A sleeper looks around this often for what nobody wakes it for: a file removed by hand, say.
+  int64_t look_again_ns = 1'000'000'000;
 };
 
 struct MessageInfo {

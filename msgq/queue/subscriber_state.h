@@ -15,10 +15,6 @@
 
 namespace camshaft::queue {
 
-// Nobody sleeps longer than this at a time: what nobody wakes sleepers for (a file removed by hand,
-// say) is noticed then.
-inline constexpr int64_t kSleepSliceNs = 1'000'000'000;
-
 struct Subscriber::State {
   std::string topic;
   std::string path;
@@ -49,7 +45,7 @@ struct Subscriber::State {
   // Says that this reader is about to sleep, and where and at which value. Nothing where there is
   // something to do. `bell`: the poller's, or 0 to sleep at the topic's own word.
   std::optional<FutexWait> prepare_sleep(uint32_t bell) noexcept;
-  // What nobody wakes for; about once a second.
+  // What nobody wakes for: see SubscriberOptions::look_again_ns.
   void check_now(int64_t now_ns) noexcept;
 };
 

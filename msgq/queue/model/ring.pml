@@ -2,8 +2,8 @@
  *
  * Publishing, reading, overwriting, holding: RingWriter::extend and commit, RingReader::look, describe
  * and lease. A ring of LINES lines, an index of ENTRIES entries; messages of one or two lines. Each
- * shared access is a step of its own; a payload is written and read line by line. Readers may die
- * anywhere, with what they hold.
+ * shared access is a step of its own; a payload is written and read line by line. The last reader may
+ * die anywhere, with what it holds, and another one take its slot, which begins anew.
  *
  * Claims: no line is written while a reader reads it (a data race), what a reader took for message n
  * is message n, and the publisher is held up only by readers that live and hold something. With
@@ -16,6 +16,8 @@
  *   NO_BUSY_STAMP    an entry is not marked while its fields change
  *   NO_SECOND_STAMP  a reader does not look at the stamp again once it has the fields
  *   NO_LIVENESS      leases of the dead count
+ *   CLEAR_DEAD       the publisher strikes out the lease of a reader that it has found dead, where it
+ *                    is what it was: it may be another reader's by now
  *   NO_REVOKED_CHECK (with REVOKE) a reader does not ask whether its lease was revoked
  */
 #define LINES 4
@@ -35,7 +37,8 @@ byte reserved, newest;
 byte stamp[ENTRIES], position[ENTRIES], lines[ENTRIES];
 byte lease_at[READERS], lease_lines[READERS];   /* one word */
 bool lease_revoked[READERS];                    /* of the same word */
-bool dead[READERS];
+bool dead[READERS];                             /* the slot's lock is not held */
+bool gone;                                      /* the last reader's first owner, for good */
 
 /* The first lease in the way of [start, start + wanted): its distance and its end, from start. */
 inline find_obstacle() {
@@ -43,35 +46,47 @@ inline find_obstacle() {
   i = 0;
   do
   :: i < READERS ->
-     atomic {                              /* one load, then local work */
+     atomic {                              /* one load */
        if
-       :: lease_lines[i] > 0 && !lease_revoked[i] ->
-#ifndef NO_LIVENESS
-          if
-          :: dead[i] -> lease_lines[i] = 0
-          :: else ->
-#endif
-             distance = (lease_at[i] + LINES - start % LINES) % LINES;
-             end = distance + lease_lines[i];
-             if
-             :: end > LINES -> distance = 0; end = end - LINES
-             :: else
-             fi;
-             if
-             :: distance < wanted &&
-                (obstacle_end == 0 || distance < obstacle_begin ||
-                 (distance == obstacle_begin && end > obstacle_end)) ->
-                obstacle_begin = distance; obstacle_end = end
-             :: else
-             fi
-#ifndef NO_LIVENESS
-          fi
-#endif
-       :: else
-       fi;
-       distance = 0; end = 0
+       :: lease_revoked[i] -> held_lines = 0
+       :: else -> held_at = lease_at[i]; held_lines = lease_lines[i]
+       fi
      }
-     i++
+     if
+     :: held_lines == 0
+#ifndef NO_LIVENESS
+     :: held_lines > 0 && dead[i] ->       /* one call to the kernel */
+#ifdef CLEAR_DEAD
+        atomic {
+          if
+          :: lease_at[i] == held_at && lease_lines[i] == held_lines -> lease_lines[i] = 0
+          :: else
+          fi
+        }
+#else
+        skip
+#endif
+     :: held_lines > 0 && !dead[i] ->
+#else
+     :: held_lines > 0 ->
+#endif
+        atomic {                           /* local work */
+          distance = (held_at + LINES - start % LINES) % LINES;
+          end = distance + held_lines;
+          if
+          :: end > LINES -> distance = 0; end = end - LINES
+          :: else
+          fi;
+          if
+          :: distance < wanted &&
+             (obstacle_end == 0 || distance < obstacle_begin ||
+              (distance == obstacle_begin && end > obstacle_end)) ->
+             obstacle_begin = distance; obstacle_end = end
+          :: else
+          fi
+        }
+     fi;
+     atomic { i++; distance = 0; end = 0; held_at = 0; held_lines = 0 }
   :: else -> i = 0; break
   od
 }
@@ -132,6 +147,7 @@ inline write_entry() {
 
 proctype publisher() {
   byte number = 1, head, start, wanted, obstacle_begin, obstacle_end, distance, end, i, at;
+  byte held_at, held_lines;
   bool retried;
   do
   :: number > MESSAGES -> break
@@ -227,10 +243,12 @@ proctype reader(byte me) {
      fi;
      atomic { next++; seen = 0; where = 0; count = 0 }
   od
-  } unless { dead[me] }
+  } unless { dead[me] };
+  gone = me == READERS - 1 || gone
 }
 
-/* Kills the last reader, at any time, in the middle of anything; what it was reading it reads no more. */
+/* Kills the last reader, at any time, in the middle of anything; what it was reading it reads no more.
+ * Another one may claim its slot: locks it, then empties it. */
 active proctype killer() {
   byte i;
   if
@@ -242,6 +260,13 @@ active proctype killer() {
        :: else -> break
        od
      }
+     if
+     :: gone ->
+        atomic { dead[READERS - 1] = 0; i = 0 }
+        atomic { lease_lines[READERS - 1] = 0; lease_revoked[READERS - 1] = 0 }
+        run reader(READERS - 1)
+     :: skip
+     fi
   :: skip
   fi
 }

@@ -1,4 +1,4 @@
-#SPDX - License - Identifier : MIT
+# SPDX-License-Identifier: MIT
 """The models of the queue's protocol: right as they are, and wrong with any part taken out."""
 
 import os
@@ -42,7 +42,8 @@ class ModelTest(unittest.TestCase):
         self.check_model("wake.pml", [[]], [[f] for f in faults])
 
     def test_no_read_is_torn(self):
-        faults = ["NO_SECOND_LOOK", "NO_CHECK", "NO_BUSY_STAMP", "NO_SECOND_STAMP", "NO_LIVENESS"]
+        faults = ["NO_SECOND_LOOK", "NO_CHECK", "NO_BUSY_STAMP", "NO_SECOND_STAMP", "NO_LIVENESS",
+                  "CLEAR_DEAD"]
         self.check_model("ring.pml", [[], ["REVOKE"]],
                          [[f] for f in faults] + [["REVOKE", "NO_REVOKED_CHECK"]])
 

@@ -14,18 +14,32 @@
 #include "msgq/queue/subscriber.h"
 #include "tests/msgq/queue/test_domain.h"
 #include "tests/support/allocation_count.h"
+#include "tests/support/stall_clock.h"
 #include "tests/support/system_calls.h"
 
 namespace camshaft::queue {
 namespace {
 
 using base::Code;
+using camshaft::test::RunningTime;
+using camshaft::test::StallClock;
 using test::in_ms;
 using test::TestDomain;
 
-// Longer than a wait that ends by a wake-up takes, shorter than the slice after which a sleeper
-// looks anyway: a lost wake-up is seen.
-constexpr int64_t kHungMs = 800;
+// Nobody here looks around by himself before an hour has passed, so a wait that ends within half a
+// minute of this process's time was woken, however busy the machine is.
+constexpr int64_t kNeverNs = 3'600'000'000'000;
+constexpr int64_t kHungMs = 30'000;
+
+template <typename Wait>
+bool is_woken(const StallClock& stalls, const Wait& wait) {
+  const RunningTime waited(stalls);
+  for (;;) {
+    const bool has_ended = wait(in_ms(kHungMs)).is_ok();
+    const bool hung = waited.elapsed_ns() >= kHungMs * 1'000'000;
+    if (has_ended || hung) return has_ended && !hung;
+  }
+}
 
 std::unique_ptr<Publisher> open_publisher(const TestDomain& domain, const std::string& topic) {
   auto publisher = Publisher::open(topic, {.domain = domain.options()});
@@ -36,13 +50,14 @@ std::unique_ptr<Publisher> open_publisher(const TestDomain& domain, const std::s
 std::unique_ptr<Subscriber> open_subscriber(const TestDomain& domain, const std::string& topic,
                                             SubscriberOptions options = {}) {
   options.domain = domain.options();
+  options.look_again_ns = kNeverNs;
   auto subscriber = Subscriber::open(topic, options);
   REQUIRE(subscriber);
   return std::make_unique<Subscriber>(std::move(*subscriber));
 }
 
 std::unique_ptr<Poller> make_poller(bool use_bell, const std::vector<Subscriber*>& subscribers) {
-  auto poller = Poller::make({.use_bell = use_bell});
+  auto poller = Poller::make({.look_again_ns = kNeverNs, .use_bell = use_bell});
   REQUIRE(poller);
   for (Subscriber* s : subscribers) REQUIRE(poller->add(*s).is_ok());
   return std::make_unique<Poller>(std::move(*poller));
@@ -58,11 +73,13 @@ TEST_CASE("no wake-up is lost between two that answer each other") {
   const auto on_pong = open_subscriber(domain, "pong");
   const auto ping_poller = make_poller(use_bell, {on_ping.get()});
   const auto pong_poller = make_poller(use_bell, {on_pong.get()});
+  const StallClock stalls;
   std::atomic<int> late{0};
   const auto answer = [&](Subscriber& from, Poller& poller, Publisher& to) {
     for (int i = 0; i < 2000 && late == 0; ++i) {
-      const int64_t deadline_ns = in_ms(kHungMs);
-      if (!(polls ? poller.wait(deadline_ns) : from.wait(deadline_ns)).is_ok()) ++late;
+      late += !is_woken(stalls, [&](int64_t deadline_ns) {
+        return polls ? poller.wait(deadline_ns) : from.wait(deadline_ns);
+      });
       (void)from.borrow();
       (void)to.publish({});
     }
@@ -88,12 +105,16 @@ TEST_CASE("a poller hears of each of its topics, of new ones and of those that m
   }
   const auto poller = make_poller(use_bell, all);
   CHECK(poller->wait(in_ms(5)).code() == Code::kDeadlineExceeded);
+  const StallClock stalls;
+  const auto poller_is_woken = [&] {
+    return is_woken(stalls, [&](int64_t deadline_ns) { return poller->wait(deadline_ns); });
+  };
   const auto wakes = [&](const auto& act, size_t which) {
     std::thread later([&] {
       ::usleep(3000);
       act();
     });
-    const bool woken = poller->wait(in_ms(kHungMs)).is_ok();
+    const bool woken = poller_is_woken();
     later.join();
     for (size_t i = 0; i < subscribers.size(); ++i) {
       if (subscribers[i]->is_ready() != (i == which)) return false;
@@ -109,7 +130,7 @@ TEST_CASE("a poller hears of each of its topics, of new ones and of those that m
     auto publisher = Publisher::open("topic39", {.domain = domain.options()});
     if (publisher) publishers[39] = std::make_unique<Publisher>(std::move(*publisher));
   });
-  CHECK(poller->wait(in_ms(kHungMs)).is_ok());  // there is a new topic
+  CHECK(poller_is_woken());  // there is a new topic
   later.join();
   for (const auto& s : subscribers) (void)s->borrow();
   CHECK(subscribers[39]->is_connected());
@@ -125,6 +146,7 @@ TEST_CASE("a poller hears of each of its topics, of new ones and of those that m
 TEST_CASE("one message wakes all that sleep") {
   const TestDomain domain;
   const auto publisher = open_publisher(domain, "topic");
+  const StallClock stalls;
   std::atomic<int> woken{0};
   std::atomic<int> late{0};
   std::vector<std::thread> threads;
@@ -137,9 +159,10 @@ TEST_CASE("one message wakes all that sleep") {
   for (size_t i = 0; i < 12; ++i) {
     threads.emplace_back([&, i] {
       for (int round = 0; round < 20; ++round) {
-        const int64_t deadline_ns = in_ms(kHungMs);
         Subscriber& own = *subscribers[i];
-        if (!(i % 2 == 0 ? pollers[i]->wait(deadline_ns) : own.wait(deadline_ns)).is_ok()) ++late;
+        late += !is_woken(stalls, [&](int64_t deadline_ns) {
+          return i % 2 == 0 ? pollers[i]->wait(deadline_ns) : own.wait(deadline_ns);
+        });
         (void)own.borrow();
         ++woken;
       }
