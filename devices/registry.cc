@@ -14,7 +14,7 @@ hal::Backends backends() {
       {"cpu", cpu::probe, cpu::open},
       {"null", null::probe, null::open},
 #if CAMSHAFT_WITH_OPENCL
-      {"opencl", opencl::probe, opencl::open},
+      {"opencl", opencl::probe, opencl::open, opencl::open_on},
 #endif
   };
   return kBackends;

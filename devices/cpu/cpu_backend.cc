@@ -41,6 +41,7 @@ hal::DeviceInfo describe(uint32_t threads) {
   info.import_alignment = kAlignment;
   info.max_parts = threads;
   info.raw_addresses = true;
+  info.imports = hal::import_bit(hal::ForeignKind::kHostPointer);
   return info;
 }
 

@@ -67,6 +67,7 @@ struct DeviceInfo {
   uint32_t max_parts = 1;          // threads that share a launch; more parts take turns
   bool raw_addresses = false;      // buffers have addresses that the host may compute with
   bool host_coherent = true;       // host-visible memory needs no flush
+  uint32_t imports = 0;            // bit i: import_memory() takes ForeignKind i (import_bit)
 };
 
 enum class MemoryKind : uint8_t {
@@ -80,16 +81,37 @@ struct Allocation {
 
 // Memory that somebody else owns, used in place: from_blob. import_memory() never copies; where the
 // device can't alias the memory it fails with kUnsupported and the reason, and the caller decides.
+//
+// Lifetime: the device keeps what it can keep (it retains objects and duplicates descriptors); a
+// host pointer or an address stays valid until `on_release`. An import that failed holds nothing
+// and calls nothing. Use: between submit() and the ticket's being reached, the memory is the
+// device's: nobody else writes to what the commands read, or touches what they write.
 enum class ForeignKind : uint8_t {
   kHostPointer,   // handle: the address
   kDmaBufFd,      // handle: the file descriptor, duplicated by the device
   kClBuffer,      // handle: cl_mem, retained by the device
-  kClImage,       // handle: cl_mem
+  kClImage,       // handle: cl_mem, retained by the device
   kCudaPointer,   // handle: CUdeviceptr
   kGpuAddress,    // handle: virtual address of the same GPU context
   kMetalBuffer,   // handle: MTLBuffer*
   kWebGpuBuffer,  // handle: WGPUBuffer
+  kMemoryFd,  // handle: the descriptor of a memory file (memfd_create), duplicated by the device;
+              // must not be made shorter
 };
+inline constexpr int kForeignKindCount = 9;
+
+// "host-pointer", "dma-buf", ... Static storage.
+constexpr const char* foreign_kind_name(ForeignKind kind) {
+  constexpr const char* kNames[kForeignKindCount] = {"host-pointer", "dma-buf",       "cl-buffer",
+                                                     "cl-image",     "cuda-pointer",  "gpu-address",
+                                                     "metal-buffer", "webgpu-buffer", "memory-fd"};
+  return kNames[static_cast<int>(kind)];
+}
+// Of DeviceInfo::imports.
+constexpr uint32_t import_bit(ForeignKind kind) {
+  return 1u << static_cast<int>(kind);
+}
+
 // Who makes writes visible. Before a submit that reads the memory, the owner's writes must be
 // visible to the device; after the ticket is reached, the device's writes are visible to the owner.
 enum class CacheSync : uint8_t {
@@ -101,7 +123,8 @@ struct ForeignMemory {
   ForeignKind kind = ForeignKind::kHostPointer;
   uint64_t handle = 0;
   uint64_t size_bytes = 0;       // usable from `offset_bytes`; checked where the object knows
-  uint64_t offset_bytes = 0;     // a multiple of import_alignment
+  uint64_t offset_bytes = 0;     // a multiple of import_alignment; of others' objects, of
+                                 // buffer_alignment
   uint64_t row_pitch_bytes = 0;  // images; 0: tightly packed
   uint32_t format = 0;           // images: a DRM fourcc; 0: plain bytes
   bool writable = false;

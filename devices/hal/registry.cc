@@ -82,17 +82,23 @@ std::vector<DeviceInfo> list_devices(Backends backends) {
   return devices;
 }
 
+namespace {
+
+Result<const Backend*> known_backend(Backends backends, std::string_view name) {
+  if (const Backend* backend = find_backend(backends, name)) return backend;
+  return base::fail(base::Code::kInvalidArgument, "registry.name",
+                    "there is no backend '%.*s' in this build; it has: %s",
+                    static_cast<int>(name.size()), name.data(), known_names(backends).c_str());
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Device>> open_device(Backends backends, std::string_view spec,
                                             const OpenOptions& options) {
   const size_t colon = spec.find(':');
   const std::string_view name = spec.substr(0, colon);
   OpenOptions chosen = options;
-  const Backend* backend = find_backend(backends, name);
-  if (backend == nullptr) {
-    return base::fail(base::Code::kInvalidArgument, "registry.name",
-                      "there is no backend '%.*s' in this build; it has: %s",
-                      static_cast<int>(name.size()), name.data(), known_names(backends).c_str());
-  }
+  CAMSHAFT_TRY_ASSIGN(const Backend* backend, known_backend(backends, name));
   if (colon != std::string_view::npos) {
     CAMSHAFT_TRY_ASSIGN(chosen.index, parse_index(*backend, spec, spec.substr(colon + 1)));
   }
@@ -104,6 +110,16 @@ Result<std::unique_ptr<Device>> open_device(Backends backends, std::string_view 
                       present, backend->name, chosen.index);
   }
   return backend->open(chosen);  // where there is none, it knows what is missing
+}
+
+Result<std::unique_ptr<Device>> open_device_on(Backends backends, std::string_view name,
+                                               const CallerQueue& caller,
+                                               const OpenOptions& options) {
+  CAMSHAFT_TRY_ASSIGN(const Backend* backend, known_backend(backends, name));
+  if (backend->open_on != nullptr) return backend->open_on(caller, options);
+  return base::fail(base::Code::kUnsupported, "registry.queue",
+                    "the %s backend works in queues of its own only: open its device by name",
+                    backend->name);
 }
 
 }  // namespace camshaft::hal

@@ -27,12 +27,26 @@ struct OpenOptions {
   bool prefault = true;    // CPU: back buffers with pages when they are allocated, not at first use
 };
 
+// A queue of the caller's, for a device that shall work in it: in order with the caller's own
+// commands, on memory that the caller made in the same context. The handles are those of the
+// backend's API; the device holds its own reference to each as long as it lives.
+struct CallerQueue {
+  void* context = nullptr;  // OpenCL: cl_context
+  void* device = nullptr;   // OpenCL: cl_device_id, of the context
+  // OpenCL: cl_command_queue, in order; made with CL_QUEUE_PROFILING_ENABLE if a session is to be
+  // profiled.
+  void* queue = nullptr;
+};
+
 struct Backend {
   const char* name;  // DeviceInfo::backend of all its devices
   // The devices there are now; empty on a machine without one. Never fails; may be slow.
   std::vector<DeviceInfo> (*probe)();
   // Opens one of them. Fails with kWrongTarget if it is not there.
   Result<std::unique_ptr<Device>> (*open)(const OpenOptions& options);
+  // Opens a device on a caller's queue. Null: the backend has no such thing.
+  Result<std::unique_ptr<Device>> (*open_on)(const CallerQueue& caller,
+                                             const OpenOptions& options) = nullptr;
 };
 using Backends = std::span<const Backend>;
 
@@ -48,5 +62,14 @@ std::vector<DeviceInfo> list_devices(Backends backends);
 // (the sentence lists the known ones) and kWrongTarget where the device is absent.
 Result<std::unique_ptr<Device>> open_device(Backends backends, std::string_view spec,
                                             const OpenOptions& options);
+
+// Opens a device of the named backend ("opencl") on a caller's queue. The caller must not use the
+// queue from another thread while it calls the device; what it enqueues itself before a submit is
+// done before the submitted work starts. Fails with kInvalidArgument for an unknown name and for a
+// queue that plans can't run in, kUnsupported where the backend works in queues of its own only,
+// kWrongTarget for a device that can't run plans.
+Result<std::unique_ptr<Device>> open_device_on(Backends backends, std::string_view name,
+                                               const CallerQueue& caller,
+                                               const OpenOptions& options);
 
 }  // namespace camshaft::hal

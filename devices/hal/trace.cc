@@ -27,8 +27,8 @@ std::string json_string(const char* text) {
 TraceDevice::TraceDevice(std::unique_ptr<Device> inner, uint32_t capacity)
     : inner_(std::move(inner)), ring_(std::max(capacity, 1u)) {}
 
-void TraceDevice::add(Call call, int64_t start_ns, Status status, uint32_t handle,
-                      uint64_t detail) noexcept {
+TraceEntry& TraceDevice::add(Call call, int64_t start_ns, Status status, uint32_t handle,
+                             uint64_t detail) noexcept {
   TraceEntry& entry = ring_[last_sequence_ % ring_.size()];
   entry = TraceEntry{.sequence = ++last_sequence_,
                      .start_ns = start_ns,
@@ -37,6 +37,7 @@ void TraceDevice::add(Call call, int64_t start_ns, Status status, uint32_t handl
                      .handle = handle,
                      .call = call,
                      .code = status.code()};
+  return entry;
 }
 
 std::vector<TraceEntry> TraceDevice::entries() const {
@@ -51,12 +52,15 @@ std::vector<TraceEntry> TraceDevice::entries() const {
 std::string TraceDevice::to_text() const {
   std::string text;
   for (const TraceEntry& e : entries()) {
-    char line[160];
+    char copies[24] = "";
+    if (e.copies != 0) std::snprintf(copies, sizeof copies, ", copies: %" PRIu32, e.copies);
+    char line[184];
     std::snprintf(line, sizeof line,
-                  "%8" PRIu64 " %18.9f s %12.3f us  %-20s handle %-6" PRIu32 " %-12" PRIu64 " %s\n",
+                  "%8" PRIu64 " %18.9f s %12.3f us  %-20s handle %-6" PRIu32 " %-12" PRIu64
+                  " %s%s\n",
                   e.sequence, static_cast<double>(e.start_ns) * 1e-9,
                   static_cast<double>(e.duration_ns) * 1e-3, call_name(e.call), e.handle, e.detail,
-                  base::code_name(e.code));
+                  base::code_name(e.code), copies);
     text += line;
   }
   return text;
@@ -66,13 +70,13 @@ std::string TraceDevice::to_json() const {
   std::string json = "{\"device\": " + json_string(info().name) + ", \"calls\": [";
   const char* separator = "\n";
   for (const TraceEntry& e : entries()) {
-    char object[256];
+    char object[288];
     std::snprintf(object, sizeof object,
                   "%s{\"sequence\": %" PRIu64 ", \"call\": \"%s\", \"start_ns\": %" PRId64
-                  ", \"duration_ns\": %" PRId64 ", \"handle\": %" PRIu32 ", \"detail\": %" PRIu64
-                  ", \"result\": \"%s\"}",
+                  ", \"duration_ns\": %" PRId64 ", \"handle\": %" PRIu32 ", \"copies\": %" PRIu32
+                  ", \"detail\": %" PRIu64 ", \"result\": \"%s\"}",
                   separator, e.sequence, call_name(e.call), e.start_ns, e.duration_ns, e.handle,
-                  e.detail, base::code_name(e.code));
+                  e.copies, e.detail, base::code_name(e.code));
     json += object;
     separator = ",\n";
   }
@@ -103,7 +107,11 @@ Result<Program> TraceDevice::load(const ProgramImage& image) {
 Result<CommandList> TraceDevice::record(std::span<const Command> commands, uint32_t slot_count) {
   const int64_t start_ns = base::mono_time_ns();
   Result<CommandList> result = inner_->record(commands, slot_count);
-  add(Call::kRecord, start_ns, result.error(), result ? result->id : 0, commands.size());
+  TraceEntry& entry =
+      add(Call::kRecord, start_ns, result.error(), result ? result->id : 0, commands.size());
+  entry.copies = static_cast<uint32_t>(
+      std::count_if(commands.begin(), commands.end(),
+                    [](const Command& command) { return command.kind == CommandKind::kCopy; }));
   return result;
 }
 

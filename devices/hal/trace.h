@@ -20,6 +20,7 @@ struct TraceEntry {
   // What the number means: allocate, import_memory: bytes; load: bytes of the image; record:
   // commands; submit, wait: the ticket; otherwise 0.
   uint64_t detail = 0;
+  uint32_t copies = 0;  // record: how many of the commands are copies
   uint32_t handle = 0;  // returned by the call or passed to it; 0: none
   Call call = Call::kAllocate;
   base::Code code = base::Code::kOk;
@@ -50,7 +51,8 @@ class TraceDevice final : public Device {
   Status reset() override;
 
  private:
-  void add(Call call, int64_t start_ns, Status status, uint32_t handle, uint64_t detail) noexcept;
+  TraceEntry& add(Call call, int64_t start_ns, Status status, uint32_t handle,
+                  uint64_t detail) noexcept;
 
   std::unique_ptr<Device> inner_;
   std::vector<TraceEntry> ring_;

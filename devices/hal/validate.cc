@@ -66,10 +66,12 @@ Result<Buffer> ValidatingDevice::import_memory(const ForeignMemory& memory) {
   if (memory.size_bytes == 0) {
     return wrong("validate.import", "import_memory: 0 bytes");
   }
-  if (!is_aligned(memory.offset_bytes, info().import_alignment)) {
+  const uint32_t alignment =
+      memory.kind == ForeignKind::kHostPointer ? info().import_alignment : info().buffer_alignment;
+  if (!is_aligned(memory.offset_bytes, alignment)) {
     return wrong("validate.import",
                  "import_memory: offset %llu is not a multiple of the device's %u bytes",
-                 wide(memory.offset_bytes), info().import_alignment);
+                 wide(memory.offset_bytes), alignment);
   }
   CAMSHAFT_TRY_ASSIGN(const Buffer buffer, inner_->import_memory(memory));
   const Memory kept = {.size_bytes = memory.size_bytes, .writable = memory.writable};

@@ -27,6 +27,7 @@ const hal::DeviceInfo kInfo = {
     .buffer_alignment = kAlignment,
     .import_alignment = kAlignment,
     .raw_addresses = true,
+    .imports = hal::import_bit(hal::ForeignKind::kHostPointer),
 };
 
 struct Free {

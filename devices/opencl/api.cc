@@ -44,6 +44,8 @@ base::Result<Api> load_api(std::span<const char* const> libraries) {
 #define CAMSHAFT_OPENCL_FIND(name) CAMSHAFT_TRY(find_call(library, #name, &api.name));
   CAMSHAFT_OPENCL_CALLS(CAMSHAFT_OPENCL_FIND)
 #undef CAMSHAFT_OPENCL_FIND
+  api.clCreateBufferWithProperties =
+      reinterpret_cast<CreateBufferWithProperties>(dlsym(library, "clCreateBufferWithProperties"));
   return api;
 }
 

@@ -5,6 +5,7 @@
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 #include <span>
 #include <utility>
@@ -13,51 +14,59 @@
 
 namespace camshaft::opencl {
 
-#define CAMSHAFT_OPENCL_CALLS(X) \
-  X(clGetPlatformIDs)            \
-  X(clGetPlatformInfo)           \
-  X(clGetDeviceIDs)              \
-  X(clGetDeviceInfo)             \
-  X(clCreateContext)             \
-  X(clRetainContext)             \
-  X(clReleaseContext)            \
-  X(clCreateCommandQueue)        \
-  X(clGetCommandQueueInfo)       \
-  X(clRetainCommandQueue)        \
-  X(clReleaseCommandQueue)       \
-  X(clCreateBuffer)              \
-  X(clGetMemObjectInfo)          \
-  X(clRetainMemObject)           \
-  X(clReleaseMemObject)          \
-  X(clCreateProgramWithSource)   \
-  X(clBuildProgram)              \
-  X(clGetProgramBuildInfo)       \
-  X(clReleaseProgram)            \
-  X(clCreateKernel)              \
-  X(clGetKernelInfo)             \
-  X(clGetKernelWorkGroupInfo)    \
-  X(clSetKernelArg)              \
-  X(clReleaseKernel)             \
-  X(clEnqueueNDRangeKernel)      \
-  X(clEnqueueCopyBuffer)         \
-  X(clEnqueueFillBuffer)         \
-  X(clEnqueueWriteBuffer)        \
-  X(clEnqueueReadBuffer)         \
-  X(clEnqueueMapBuffer)          \
-  X(clEnqueueUnmapMemObject)     \
-  X(clEnqueueMarkerWithWaitList) \
-  X(clFlush)                     \
-  X(clFinish)                    \
-  X(clWaitForEvents)             \
-  X(clGetEventInfo)              \
-  X(clGetEventProfilingInfo)     \
+#define CAMSHAFT_OPENCL_CALLS(X)              \
+  X(clGetPlatformIDs)                         \
+  X(clGetPlatformInfo)                        \
+  X(clGetDeviceIDs)                           \
+  X(clGetDeviceInfo)                          \
+  X(clGetExtensionFunctionAddressForPlatform) \
+  X(clCreateContext)                          \
+  X(clRetainContext)                          \
+  X(clReleaseContext)                         \
+  X(clCreateCommandQueue)                     \
+  X(clGetCommandQueueInfo)                    \
+  X(clRetainCommandQueue)                     \
+  X(clReleaseCommandQueue)                    \
+  X(clCreateBuffer)                           \
+  X(clGetMemObjectInfo)                       \
+  X(clRetainMemObject)                        \
+  X(clReleaseMemObject)                       \
+  X(clCreateProgramWithSource)                \
+  X(clBuildProgram)                           \
+  X(clGetProgramBuildInfo)                    \
+  X(clReleaseProgram)                         \
+  X(clCreateKernel)                           \
+  X(clGetKernelInfo)                          \
+  X(clGetKernelWorkGroupInfo)                 \
+  X(clSetKernelArg)                           \
+  X(clReleaseKernel)                          \
+  X(clEnqueueNDRangeKernel)                   \
+  X(clEnqueueCopyBuffer)                      \
+  X(clEnqueueFillBuffer)                      \
+  X(clEnqueueWriteBuffer)                     \
+  X(clEnqueueReadBuffer)                      \
+  X(clEnqueueMapBuffer)                       \
+  X(clEnqueueUnmapMemObject)                  \
+  X(clEnqueueMarkerWithWaitList)              \
+  X(clFlush)                                  \
+  X(clFinish)                                 \
+  X(clWaitForEvents)                          \
+  X(clGetEventInfo)                           \
+  X(clGetEventProfilingInfo)                  \
   X(clReleaseEvent)
+
+// Of OpenCL 3.0; the headers for 1.2 don't declare it. `properties`: cl_mem_properties.
+using CreateBufferWithProperties = cl_mem(CL_API_CALL*)(cl_context context,
+                                                        const cl_ulong* properties,
+                                                        cl_mem_flags flags, size_t size,
+                                                        void* host_ptr, cl_int* error);
 
 // One pointer a call, under the call's own name. Tests may replace some.
 struct Api {
 #define CAMSHAFT_OPENCL_POINTER(name) decltype(&::name) name = nullptr;
   CAMSHAFT_OPENCL_CALLS(CAMSHAFT_OPENCL_POINTER)
 #undef CAMSHAFT_OPENCL_POINTER
+  CreateBufferWithProperties clCreateBufferWithProperties = nullptr;  // null before OpenCL 3.0
 };
 
 // Opens the first of `libraries` that is there, for the life of the process, and finds all calls in

@@ -171,7 +171,7 @@ void note_flow(CommandSteps& list, const hal::KernelArg& arg, Memory* memory) {
     slot.is_used = true;
     return;
   }
-  if (memory == nullptr || memory->host == nullptr) return;
+  if (memory == nullptr || !memory->changes_hands()) return;
   const auto found =
       std::find_if(list.shared.begin(), list.shared.end(),
                    [&](const SharedMemory& shared) { return shared.memory == memory; });

@@ -51,7 +51,7 @@ struct Slot {
   Memory* memory = nullptr;  // null: unbound
 };
 
-// Fixed memory that the host sees.
+// Fixed memory that the host sees, or that is external.
 struct SharedMemory {
   Memory* memory = nullptr;
   hal::Flow flow = hal::Flow::kBoth;

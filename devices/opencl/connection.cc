@@ -28,15 +28,15 @@ base::Result<Connection> connect(const Api& api, const FoundDevice& found) {
                     "the OpenCL device %s can't be opened: %s", found.info.name, error_name(error));
 }
 
-base::Result<Connection> adopt(const Api& api, const CallerQueue& caller) {
+base::Result<Connection> adopt(const Api& api, const hal::CallerQueue& caller) {
+  auto* queue = static_cast<cl_command_queue>(caller.queue);
   cl_context context = nullptr;
   cl_device_id device = nullptr;
   cl_command_queue_properties properties = 0;
   const auto ask = [&](cl_command_queue_info what, auto* value) {
-    return api.clGetCommandQueueInfo(caller.queue, what, sizeof *value, value, nullptr) ==
-           CL_SUCCESS;
+    return api.clGetCommandQueueInfo(queue, what, sizeof *value, value, nullptr) == CL_SUCCESS;
   };
-  const bool is_known = caller.queue != nullptr && ask(CL_QUEUE_CONTEXT, &context) &&
+  const bool is_known = queue != nullptr && ask(CL_QUEUE_CONTEXT, &context) &&
                         ask(CL_QUEUE_DEVICE, &device) && ask(CL_QUEUE_PROPERTIES, &properties);
   if (!is_known || context != caller.context || device != caller.device ||
       (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0) {
@@ -45,10 +45,10 @@ base::Result<Connection> adopt(const Api& api, const CallerQueue& caller) {
         "plans run in a queue of the given context and device that executes in order, "
         "and this one isn't: make one for them");
   }
-  api.clRetainContext(caller.context);
-  api.clRetainCommandQueue(caller.queue);
-  return Connection{.context = Object<cl_context>(caller.context, api.clReleaseContext),
-                    .queue = Object<cl_command_queue>(caller.queue, api.clReleaseCommandQueue),
+  api.clRetainContext(context);
+  api.clRetainCommandQueue(queue);
+  return Connection{.context = Object<cl_context>(context, api.clReleaseContext),
+                    .queue = Object<cl_command_queue>(queue, api.clReleaseCommandQueue),
                     .is_callers = true};
 }
 

@@ -5,7 +5,8 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
+
+#include "devices/opencl/device_query.h"
 
 namespace camshaft::opencl {
 namespace {
@@ -36,13 +37,6 @@ constexpr std::array<FeatureSet, kFeatureSets> kSets = [] {
 // with anything else.
 constexpr uint32_t kAlignment = 64;
 constexpr uint32_t kPageBytes = 4096;
-std::string device_text(const Api& api, cl_device_id device, cl_device_info what) {
-  size_t size_bytes = 0;
-  if (api.clGetDeviceInfo(device, what, 0, nullptr, &size_bytes) != CL_SUCCESS) return "";
-  std::string text(size_bytes, '\0');
-  if (api.clGetDeviceInfo(device, what, size_bytes, text.data(), nullptr) != CL_SUCCESS) return "";
-  return text.c_str();
-}
 
 std::string platform_text(const Api& api, cl_platform_id platform) {
   char name[256] = "";
@@ -52,27 +46,11 @@ std::string platform_text(const Api& api, cl_platform_id platform) {
   return name;
 }
 
-template <typename T>
-T device_value(const Api& api, cl_device_id device, cl_device_info what) {
-  T value = {};
-  return api.clGetDeviceInfo(device, what, sizeof value, &value, nullptr) == CL_SUCCESS ? value
-                                                                                        : T{};
-}
-
 // "OpenCL 3.0 anything": 30.
 uint32_t parse_version(const std::string& text) {
   unsigned major = 0;
   unsigned minor = 0;
   return std::sscanf(text.c_str(), "OpenCL %u.%u", &major, &minor) == 2 ? major * 10 + minor : 0;
-}
-
-bool has_word(std::string_view words, std::string_view word) {
-  for (size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
-    const size_t end = at + word.size();
-    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' '))
-      return true;
-  }
-  return false;
 }
 
 // Whether it is an NVIDIA device whose waiting items don't keep others from running (Volta and
@@ -125,8 +103,9 @@ FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_i
   info.memory_bytes = device_value<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_SIZE);
   info.buffer_alignment = kAlignment;
   info.import_alignment = is_cpu ? kAlignment : kPageBytes;
-  found.shares_host_memory =
-      device_value<cl_bool>(api, device, CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE;
+  found.imports = find_import_support(api, platform, device, extensions);
+  found.shares_host_memory = found.imports.host_memory;
+  info.imports = import_kinds(found.imports);
   info.host_coherent = is_cpu;
   found.version = parse_version(device_text(api, device, CL_DEVICE_VERSION));
   found.is_full_profile = device_text(api, device, CL_DEVICE_PROFILE) == "FULL_PROFILE";

@@ -8,6 +8,7 @@
 
 #include "devices/hal/device.h"
 #include "devices/opencl/api.h"
+#include "devices/opencl/import_support.h"
 
 namespace camshaft::opencl {
 
@@ -26,6 +27,7 @@ struct FoundDevice {
   uint64_t most_items = 0;          // of a group
   uint64_t largest_buffer_bytes = 0;
   uint64_t cache_line_bytes = 64;
+  ImportSupport imports;
 };
 
 // Describes one device.

@@ -8,6 +8,9 @@
 // Of a device with memory of its own: the host has a copy, in memory that the driver can move from
 // and to by itself; submit() writes what its commands read before them, and reads what they write
 // after them (hal::Flow).
+//
+// External memory (cl_khr_external_memory) belongs to others whenever no work has it: submit()
+// acquires it before its commands and releases it after them.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +19,7 @@
 #include <memory>
 
 #include "devices/hal/foreign_lease.h"
+#include "devices/hwio/shared_file.h"
 #include "devices/opencl/api.h"
 
 namespace camshaft::opencl {
@@ -27,6 +31,8 @@ struct FreeMemory {
 struct Memory {
   hal::ForeignLease lease;  // first, so that the owner is told last
   std::unique_ptr<std::byte, FreeMemory> owned;
+  hwio::SharedFile file;        // of imported descriptors
+  hwio::SharedMapping mapping;  // of their memory
   Object<cl_mem> object;
   uint64_t offset_bytes = 0;  // of the buffer in the object
   uint64_t size_bytes = 0;
@@ -34,6 +40,10 @@ struct Memory {
   std::byte* host = nullptr;  // its address while mapped, or of the copy; null: never seen
   bool is_mapped = false;
   bool has_copy = false;
+  bool is_external = false;
+
+  // Whether a submit that uses it does something about it before and after.
+  bool changes_hands() const { return host != nullptr || is_external; }
 
   // Of the submit under way.
   bool is_taken = false;

@@ -61,6 +61,7 @@ class OpenClDevice final : public hal::Device, private HandleLookup {
   cl_int run(CommandSteps& list, std::span<const hal::Binding> bindings,
              hal::Ticket* ticket) noexcept;
   cl_int take(Memory& memory, hal::Flow flow, CommandSteps& list) noexcept;
+  cl_int acquire(Memory& memory) noexcept;
   cl_int give_back(CommandSteps& list, cl_event* last) noexcept;
   cl_int make_copy(Memory& memory);
   Status time_queue();
@@ -255,16 +256,22 @@ void OpenClDevice::release(hal::Buffer buffer) {
 // From the host to the device, for the commands that follow. Memory may be in two slots, or a
 // list's own and in a slot.
 cl_int OpenClDevice::take(Memory& memory, hal::Flow flow, CommandSteps& list) noexcept {
-  if (memory.host == nullptr) return CL_SUCCESS;
+  if (!memory.changes_hands()) return CL_SUCCESS;
   if (!memory.is_taken) list.taken.push_back(&memory);  // has room for all
   const bool is_first = !memory.is_taken;
   memory.is_taken = true;
+  if (memory.is_external) return is_first ? acquire(memory) : CL_SUCCESS;
   if (!memory.has_copy) return is_first ? unmap(memory) : CL_SUCCESS;
   memory.is_read |= flow != hal::Flow::kIn;
   if (flow == hal::Flow::kOut || memory.is_written) return CL_SUCCESS;
   memory.is_written = true;
   return api_.clEnqueueWriteBuffer(queue(), memory.object.get(), CL_FALSE, 0, memory.size_bytes,
                                    memory.host, 0, nullptr, nullptr);
+}
+
+cl_int OpenClDevice::acquire(Memory& memory) noexcept {
+  const cl_mem object = memory.object.get();
+  return found_.imports.acquire(queue(), 1, &object, 0, nullptr, nullptr);
 }
 
 // And back after them. `last`: of the last thing that was started, if any was.
@@ -274,11 +281,16 @@ cl_int OpenClDevice::give_back(CommandSteps& list, cl_event* last) noexcept {
     const bool is_read = memory->is_read;
     memory->is_taken = memory->is_written = memory->is_read = false;
     if (error != CL_SUCCESS) continue;
-    if (!memory->has_copy) {
+    if (*last != nullptr && (is_read || !memory->has_copy)) {  // isn't the last any more
+      api_.clReleaseEvent(*last);
+      *last = nullptr;
+    }
+    if (memory->is_external) {
+      const cl_mem object = memory->object.get();
+      error = found_.imports.release(queue(), 1, &object, 0, nullptr, nullptr);
+    } else if (!memory->has_copy) {
       error = map(*memory, CL_FALSE);
     } else if (is_read) {
-      if (*last != nullptr) api_.clReleaseEvent(*last);
-      *last = nullptr;
       error = api_.clEnqueueReadBuffer(queue(), memory->object.get(), CL_FALSE, 0,
                                        memory->size_bytes, memory->host, 0, nullptr, last);
     }
@@ -399,15 +411,22 @@ Result<std::unique_ptr<hal::Device>> open_with(const Api& api, const hal::OpenOp
       std::make_unique<OpenClDevice>(api, chosen, std::move(connection), options.spin_ns));
 }
 
-Result<std::unique_ptr<hal::Device>> open_on(const CallerQueue& caller) {
+Result<std::unique_ptr<hal::Device>> open_on(const hal::CallerQueue& caller,
+                                             const hal::OpenOptions& options) {
   CAMSHAFT_TRY_ASSIGN(const Api* api, system_api());
-  CAMSHAFT_TRY_ASSIGN(Connection connection, adopt(*api, caller));
+  return open_on_with(*api, caller, options);
+}
+
+Result<std::unique_ptr<hal::Device>> open_on_with(const Api& api, const hal::CallerQueue& caller,
+                                                  const hal::OpenOptions& options) {
+  CAMSHAFT_TRY_ASSIGN(Connection connection, adopt(api, caller));
+  const auto device = static_cast<cl_device_id>(caller.device);
   cl_platform_id platform = nullptr;
-  api->clGetDeviceInfo(caller.device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
-  const FoundDevice found = describe_device(*api, platform, caller.device);
+  api.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
+  const FoundDevice found = describe_device(api, platform, device);
   CAMSHAFT_TRY(check_device(found));
-  return std::unique_ptr<hal::Device>(std::make_unique<OpenClDevice>(
-      *api, found, std::move(connection), hal::OpenOptions{}.spin_ns));
+  return std::unique_ptr<hal::Device>(
+      std::make_unique<OpenClDevice>(api, found, std::move(connection), options.spin_ns));
 }
 
 }  // namespace camshaft::opencl

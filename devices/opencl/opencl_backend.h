@@ -22,15 +22,15 @@ hal::Result<std::unique_ptr<hal::Device>> open(const hal::OpenOptions& options);
 hal::Result<std::unique_ptr<hal::Device>> open_with(const Api& api,
                                                     const hal::OpenOptions& options);
 
-// What a caller already works with: plans then run in its queue, in order with its own commands,
-// and its buffers can be imported (ForeignKind::kClBuffer). All three are the caller's cl_ handles
-// and are retained by the device.
-struct CallerQueue {
-  cl_context context = nullptr;
-  cl_device_id device = nullptr;     // of the context
-  cl_command_queue queue = nullptr;  // in order; with profiling, if a session is to be profiled
-};
-// kInvalidArgument for a queue that is out of order or is not of this context and device.
-hal::Result<std::unique_ptr<hal::Device>> open_on(const CallerQueue& caller);
+// Opens the device of a caller's queue: plans then run in that queue, in order with the caller's
+// own commands, and buffers of its context can be imported (ForeignKind::kClBuffer). Context and
+// queue are retained until the device is destroyed; the caller may release its own holds on them
+// before. The device makes objects in the context and none outlives it. kInvalidArgument for a
+// queue that is out of order or is not of this context and device.
+hal::Result<std::unique_ptr<hal::Device>> open_on(const hal::CallerQueue& caller,
+                                                  const hal::OpenOptions& options);
+hal::Result<std::unique_ptr<hal::Device>> open_on_with(const Api& api,
+                                                       const hal::CallerQueue& caller,
+                                                       const hal::OpenOptions& options);
 
 }  // namespace camshaft::opencl

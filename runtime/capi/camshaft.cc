@@ -41,6 +41,9 @@ static_assert(CAMSHAFT_BUSY == static_cast<int>(Code::kBusy));
 static_assert(plan::kMaxRank <= 32);  // the bits of counted_axes
 static_assert(CAMSHAFT_NOT_FOUND == static_cast<int>(Code::kNotFound));
 static_assert(CAMSHAFT_BOOL == static_cast<int>(base::DType::kBool));
+static_assert(CAMSHAFT_MEMORY_MEMORY_FD == static_cast<int>(hal::ForeignKind::kMemoryFd));
+static_assert(CAMSHAFT_MEMORY_CL_IMAGE == static_cast<int>(hal::ForeignKind::kClImage));
+static_assert(CAMSHAFT_CACHE_OWNER == static_cast<int>(hal::CacheSync::kOwner));
 static_assert(CAMSHAFT_UINT8 == static_cast<int>(base::DType::kUInt8));
 
 thread_local char last_error[base::kLogLineBytes] = "";
@@ -125,6 +128,26 @@ Result<uint32_t> find_tensor(const std::vector<plan::TensorInfo>& tensors, const
 const std::vector<plan::OutputSlice>* find_slices(const camshaft_plan* plan, uint32_t output) {
   const std::vector<plan::TensorInfo>& outputs = plan->file.info().outputs;
   return output < outputs.size() ? &outputs[output].slices : nullptr;
+}
+
+Result<hal::ForeignMemory> to_foreign(const camshaft_memory& memory) {
+  if (memory.kind >= hal::kForeignKindCount || memory.sync > CAMSHAFT_CACHE_OWNER) {
+    return base::fail(Code::kInvalidArgument, "capi.memory",
+                      "there is no memory kind %u or no cache rule %u: see the enumerations",
+                      memory.kind, memory.sync);
+  }
+  hal::ForeignMemory foreign;
+  foreign.kind = static_cast<hal::ForeignKind>(memory.kind);
+  foreign.handle = memory.handle;
+  foreign.size_bytes = memory.size_bytes;
+  foreign.offset_bytes = memory.offset_bytes;
+  foreign.row_pitch_bytes = memory.row_pitch_bytes;
+  foreign.format = memory.format;
+  foreign.writable = memory.writable != 0;
+  foreign.sync = static_cast<hal::CacheSync>(memory.sync);
+  foreign.on_release = memory.on_release;
+  foreign.release_context = memory.release_context;
+  return foreign;
 }
 
 camshaft_run_result to_c(const session::RunResult& result) {
@@ -255,6 +278,20 @@ camshaft_status camshaft_device_open(const char* name, const camshaft_device_opt
                      });
 }
 
+camshaft_status camshaft_device_open_on(const char* name, const camshaft_queue* given,
+                                        camshaft_device** out) {
+  const Call call;
+  if (name == nullptr || given == nullptr || out == nullptr) return call.null_argument(__func__);
+  const Result<camshaft_queue> queue = read_options(given);
+  if (!queue) return call.finish(queue.error());
+  const hal::CallerQueue caller = {
+      .context = queue->context, .device = queue->device, .queue = queue->queue};
+  return call.finish(hal::open_device_on(camshaft::devices::backends(), name, caller, {}),
+                     [&](std::unique_ptr<hal::Device>&& device) {
+                       *out = new camshaft_device{std::move(device)};
+                     });
+}
+
 void camshaft_device_close(camshaft_device* device) {
   delete device;
 }
@@ -329,6 +366,20 @@ camshaft_status camshaft_session_import_host(camshaft_session* session, void* da
   foreign.writable = writable != 0;
   return call.finish(session->session->import_memory(foreign),
                      [&](hal::Buffer buffer) { *memory = buffer.id; });
+}
+
+camshaft_status camshaft_session_import(camshaft_session* session, const camshaft_memory* given,
+                                        uint32_t* imported) {
+  const Call call;
+  if (session == nullptr || given == nullptr || imported == nullptr) {
+    return call.null_argument(__func__);
+  }
+  const Result<camshaft_memory> memory = read_options(given);
+  if (!memory) return call.finish(memory.error());
+  const Result<hal::ForeignMemory> foreign = to_foreign(*memory);
+  if (!foreign) return call.finish(foreign.error());
+  return call.finish(session->session->import_memory(*foreign),
+                     [&](hal::Buffer buffer) { *imported = buffer.id; });
 }
 
 camshaft_status camshaft_session_release(camshaft_session* session, uint32_t memory) {

@@ -48,8 +48,8 @@ enum {
   CAMSHAFT_OUT_OF_MEMORY = 9,
   CAMSHAFT_DEVICE_FAULT = 10, /* until camshaft_session_recover() */
   CAMSHAFT_INTERNAL = 11,
-  /* A run needs more than a bound that the plan was compiled with allows, or its data gives operands
-   * extents that don't fit together: it has no outputs. */
+  /* A run needs more than a bound that the plan was compiled with allows, or its data gives
+   * operands extents that don't fit together: it has no outputs. */
   CAMSHAFT_BOUND_EXCEEDED = 12,
   CAMSHAFT_BUSY = 13
 };
@@ -97,9 +97,54 @@ typedef struct camshaft_device_options {
   size_t struct_size;
   uint32_t threads;   /* CPU: threads that share the work, the caller's among them; 0: all usable */
   uint32_t cpu_count; /* CPU: 0, or the length of `cpus` */
-  const uint32_t* cpus; /* a CPU for each thread; the first is for the caller, who pins itself */
+  const uint32_t* cpus;   /* a CPU for each thread; the first is for the caller, who pins itself */
   uint32_t no_huge_pages; /* CPU: 1 leaves large buffers on ordinary pages */
 } camshaft_device_options;
+
+/* A queue that the caller already works with. The handles are those of the backend's API. */
+typedef struct camshaft_queue {
+  size_t struct_size;
+  void* context; /* OpenCL: cl_context */
+  void* device;  /* OpenCL: cl_device_id, of the context */
+  void* queue;   /* OpenCL: cl_command_queue that executes in order */
+} camshaft_queue;
+
+typedef uint32_t camshaft_memory_kind;
+enum {
+  CAMSHAFT_MEMORY_HOST_POINTER = 0,
+  CAMSHAFT_MEMORY_DMA_BUF = 1,   /* a file descriptor, which is duplicated */
+  CAMSHAFT_MEMORY_CL_BUFFER = 2, /* cl_mem, which is retained; of the device's context */
+  CAMSHAFT_MEMORY_CL_IMAGE = 3,  /* likewise */
+  CAMSHAFT_MEMORY_CUDA_POINTER = 4,
+  CAMSHAFT_MEMORY_GPU_ADDRESS = 5,
+  CAMSHAFT_MEMORY_METAL_BUFFER = 6,
+  CAMSHAFT_MEMORY_WEBGPU_BUFFER = 7,
+  CAMSHAFT_MEMORY_MEMORY_FD = 8 /* of memfd_create(), which is duplicated */
+};
+
+/* Who makes writes visible to the device before a run, and the device's after it. */
+typedef uint32_t camshaft_cache_sync;
+enum {
+  CAMSHAFT_CACHE_COHERENT = 0, /* the platform */
+  CAMSHAFT_CACHE_DEVICE = 1,   /* the device's driver, around each run */
+  CAMSHAFT_CACHE_OWNER = 2     /* the memory's owner */
+};
+
+/* Memory of the caller's. */
+typedef struct camshaft_memory {
+  size_t struct_size;
+  camshaft_memory_kind kind;
+  uint32_t writable;        /* 1: may be bound to outputs */
+  uint64_t handle;          /* the pointer, descriptor or object */
+  uint64_t size_bytes;      /* from `offset_bytes` on */
+  uint64_t offset_bytes;    /* a multiple of 64; some devices want 4096 for host pointers */
+  uint64_t row_pitch_bytes; /* 0, or what the tensor's row pitch must be */
+  uint32_t format;          /* images: a DRM fourcc; otherwise 0 */
+  camshaft_cache_sync sync;
+  /* Called once, by the call that ends the use: release, recover or close. May be NULL. */
+  void (*on_release)(void* context);
+  void* release_context;
+} camshaft_memory;
 
 typedef struct camshaft_session_options {
   size_t struct_size;
@@ -155,6 +200,11 @@ CAMSHAFT_API camshaft_status camshaft_plan_output_index(const camshaft_plan* pla
 CAMSHAFT_API camshaft_status camshaft_device_open(const char* name,
                                                   const camshaft_device_options* options,
                                                   camshaft_device** device);
+/* Opens a device that works in the caller's queue, in order with the caller's own commands; `name`
+ * is the backend's, "opencl". Context and queue are retained until the device is closed; no other
+ * thread may use the queue meanwhile. */
+CAMSHAFT_API camshaft_status camshaft_device_open_on(const char* name, const camshaft_queue* queue,
+                                                     camshaft_device** device);
 CAMSHAFT_API void camshaft_device_close(camshaft_device* device);
 
 /* Loads, allocates and records everything that runs need. `options` may be NULL. */
@@ -179,9 +229,17 @@ CAMSHAFT_API camshaft_status camshaft_session_input_data(camshaft_session* sessi
 CAMSHAFT_API camshaft_status camshaft_session_import_host(camshaft_session* session, void* data,
                                                           uint64_t size_bytes, uint32_t writable,
                                                           uint32_t* memory);
+/* The same of any kind of memory. CAMSHAFT_UNSUPPORTED, with the reason, where the device can't use
+ * it in place; nothing is copied, kept or called then. While a run goes on, nobody else writes to
+ * memory that is bound. */
+CAMSHAFT_API camshaft_status camshaft_session_import(camshaft_session* session,
+                                                     const camshaft_memory* memory,
+                                                     uint32_t* imported);
 /* Ends that; the memory must not be bound. */
 CAMSHAFT_API camshaft_status camshaft_session_release(camshaft_session* session, uint32_t memory);
-/* Makes runs read or write imported memory; memory 0: the session's own again. Hot path. */
+/* Makes runs read or write imported memory, another one for each run if need be; memory 0: the
+ * session's own again. Refuses memory that is too small, of another row pitch, read-only for an
+ * output, released, or imported by another session. Hot path. */
 CAMSHAFT_API camshaft_status camshaft_session_bind_input(camshaft_session* session, uint32_t input,
                                                          uint32_t memory);
 CAMSHAFT_API camshaft_status camshaft_session_bind_output(camshaft_session* session,
@@ -205,8 +263,7 @@ CAMSHAFT_API camshaft_status camshaft_session_output(const camshaft_session* ses
  * with `extents` NULL that is all, and may be asked for before a run. Hot path. */
 CAMSHAFT_API camshaft_status camshaft_session_output_extents(const camshaft_session* session,
                                                              uint32_t output, int64_t* extents,
-                                                             uint32_t rank,
-                                                             uint32_t* counted_axes);
+                                                             uint32_t rank, uint32_t* counted_axes);
 /* Zeroes what the model remembers between runs. Hot path. */
 CAMSHAFT_API camshaft_status camshaft_session_reset_states(camshaft_session* session);
 /* After CAMSHAFT_DEVICE_FAULT: ready again, with states zeroed and imported memory gone. */

@@ -34,6 +34,16 @@ class TensorText {
   size_t length_ = 0;
 };
 
+// Whether steps along one of the tensor's axes are that long.
+bool has_stride(const plan::TensorInfo& info, uint64_t stride_bytes) noexcept {
+  auto step_bytes = static_cast<uint64_t>(base::dtype_size_bytes(info.dtype));
+  for (auto extent = info.shape.rbegin(); extent != info.shape.rend(); ++extent) {
+    if (step_bytes == stride_bytes) return true;
+    step_bytes *= static_cast<uint64_t>(*extent);
+  }
+  return step_bytes == stride_bytes;
+}
+
 const char* kind_name(const Port& port) {
   return port.is_output ? "output" : "input";
 }
@@ -77,6 +87,15 @@ Status check_memory(const Port& port, const ImportedMemory& memory) noexcept {
                       kind_name(port), info.name.c_str(),
                       TensorText(info.dtype, info.shape).c_str(), port.size_bytes,
                       memory.size_bytes);
+  }
+  if (memory.row_pitch_bytes != 0 && !has_stride(info, memory.row_pitch_bytes)) {
+    return base::fail(Code::kInvalidArgument, "session.bind",
+                      "the memory's rows begin every %" PRIu64
+                      " bytes; the %s '%.100s' is %s, none "
+                      "of whose axes has that stride: make the pitch one of the model's extents, "
+                      "and crop in the model",
+                      memory.row_pitch_bytes, kind_name(port), info.name.c_str(),
+                      TensorText(info.dtype, info.shape).c_str());
   }
   if (port.is_output && !memory.writable) {
     return base::fail(Code::kInvalidArgument, "session.bind",

@@ -18,6 +18,7 @@ namespace camshaft::session {
 struct ImportedMemory {
   hal::Buffer buffer = {};
   uint64_t size_bytes = 0;
+  uint64_t row_pitch_bytes = 0;   // 0: unknown
   std::byte* host_ptr = nullptr;  // null: no host address
   bool writable = false;
 };

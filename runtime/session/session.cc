@@ -230,9 +230,13 @@ Result<std::span<std::byte>> Session::input_span(uint32_t index) noexcept {
 }
 
 Result<hal::Buffer> Session::import_memory(const hal::ForeignMemory& memory) {
-  CAMSHAFT_TRY_ASSIGN(const hal::Buffer buffer, device_.import_memory(memory));
-  ImportedMemory imported = {
-      .buffer = buffer, .size_bytes = memory.size_bytes, .writable = memory.writable};
+  hal::ForeignMemory foreign = memory;
+  if (memory.kind != hal::ForeignKind::kClImage) foreign.row_pitch_bytes = 0;  // checked by bind()
+  CAMSHAFT_TRY_ASSIGN(const hal::Buffer buffer, device_.import_memory(foreign));
+  ImportedMemory imported = {.buffer = buffer,
+                             .size_bytes = memory.size_bytes,
+                             .row_pitch_bytes = memory.row_pitch_bytes,
+                             .writable = memory.writable};
   if (memory.kind == hal::ForeignKind::kHostPointer) {
     imported.host_ptr = reinterpret_cast<std::byte*>(memory.handle + memory.offset_bytes);
   }

@@ -9,6 +9,9 @@
 //     auto result = session->run({.deadline = ..., .input_time_ns = frame_time});
 //     if (result) use(*session->output(0), result->late, result->age_ns);
 //
+// A device may work in a queue of the caller's (hal::open_device_on), on memory that the caller
+// made there.
+//
 // Lifetimes: the PlanFile and the Device outlive the Session (weights are used where the file is
 // mapped). Spans live until the session ends. One thread at a time; several sessions may share a
 // device from one thread.
@@ -106,14 +109,18 @@ class Session {
   Result<std::span<std::byte>> input_span(uint32_t index) noexcept;
 
   // Makes memory of the caller's usable as inputs and outputs, without a copy: once for each camera
-  // buffer, say. Fails with kUnsupported where the device can't; the caller may then copy. Load
-  // time.
+  // buffer, say. Fails with kUnsupported where the device can't; the caller may then copy. The
+  // memory is the session's to use until release_memory(), recover() or the session's end, which
+  // call on_release, once. Tensors are dense: a row pitch of plain bytes says what the memory's is,
+  // and bind_input() checks that the tensor has it. Load time.
   Result<hal::Buffer> import_memory(const hal::ForeignMemory& memory);
   // Ends that; the memory must not be bound. Load time.
   Status release_memory(hal::Buffer buffer);
   // Lets the next runs read or write imported memory instead of the session's own buffer.
-  // kInvalidArgument where it is too small, or read-only for an output, and for the output that
-  // says whether a bound was exceeded, which stays in the session's keeping. hot path.
+  // kInvalidArgument where it is too small, of another row pitch, not this session's or released,
+  // or read-only for an output, and for the output that says whether a bound was exceeded, which
+  // stays in the session's keeping. Nothing is made or copied: an input may be bound to another
+  // memory for every run. hot path.
   Status bind_input(uint32_t index, hal::Buffer imported) noexcept;
   Status bind_output(uint32_t index, hal::Buffer imported) noexcept;
   // Goes back to the session's own buffer. hot path.

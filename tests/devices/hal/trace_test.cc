@@ -58,6 +58,24 @@ TEST_CASE("every call is written down in order", "[hal]") {
   CHECK(entries[8].handle == buffer.id);
 }
 
+TEST_CASE("copies in a list are counted", "[hal]") {
+  const auto device = make_traced(10);
+  const hal::Buffer buffer = device->allocate(128, hal::MemoryKind::kDevice)->buffer;
+  hal::Command copy;
+  copy.kind = hal::CommandKind::kCopy;
+  copy.source.buffer = buffer;
+  copy.destination = {.buffer = buffer, .offset_bytes = 64};
+  copy.size_bytes = 64;
+  const hal::Command commands[] = {{.kind = hal::CommandKind::kBarrier}, copy, copy};
+  REQUIRE(device->record(commands, 0));
+  REQUIRE(device->record(std::span(commands, 1), 0));
+  CHECK(device->entries()[1].detail == 3);
+  CHECK(device->entries()[1].copies == 2);
+  CHECK(device->entries()[2].copies == 0);
+  CHECK(device->to_text().find("copies: 2") != std::string::npos);
+  CHECK(device->to_json().find("\"copies\": 2") != std::string::npos);
+}
+
 TEST_CASE("the ring keeps the newest calls", "[hal]") {
   const auto device = make_traced(3);
   const hal::CommandList list = *device->record({}, 0);

@@ -10,11 +10,13 @@
 
 #include "devices/hal/validate.h"
 #include "runtime/base/clock.h"
+#include "tests/devices/opencl/application.h"
 #include "tests/support/last_sentence.h"
 
 using namespace camshaft;
 using base::Code;
 using opencl::Api;
+using test::Application;
 using test::last_sentence;
 
 namespace {
@@ -26,12 +28,6 @@ __kernel void add_one(__global uchar* base, ulong at) {
 }
 )";
 constexpr std::string_view kKernels[] = {"add_one"};
-
-const Api& machine_api() {
-  auto api = opencl::system_api();
-  REQUIRE(api);
-  return **api;
-}
 
 hal::ProgramImage image_of(std::string_view text,
                            std::span<const std::string_view> kernels = kKernels) {
@@ -65,14 +61,14 @@ base::Status run(hal::Device& device, hal::CommandList list) {
 
 // The machine's calls, some of which are counted or broken. One at a time.
 struct Counted {
-  Api api = machine_api();
+  Api api = test::machine_api();
   static inline const Api* real = nullptr;
   static inline int events = 0;
   static inline int objects = 0;
   static inline bool is_broken = false;
 
   Counted() {
-    real = &machine_api();
+    real = &test::machine_api();
     events = objects = 0;
     is_broken = false;
     api.clEnqueueMarkerWithWaitList = [](cl_command_queue queue, cl_uint count,
@@ -109,39 +105,6 @@ struct Counted {
       return real->clEnqueueNDRangeKernel(queue, kernel, axes, offset, items, group, count, list,
                                           event);
     };
-  }
-};
-
-// What an application has before it opens a device on it.
-struct Application {
-  const Api& api = machine_api();
-  opencl::CallerQueue caller;
-
-  explicit Application(cl_command_queue_properties properties = 0) {
-    cl_platform_id platform = nullptr;
-    REQUIRE(api.clGetPlatformIDs(1, &platform, nullptr) == CL_SUCCESS);
-    REQUIRE(api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &caller.device, nullptr) ==
-            CL_SUCCESS);
-    caller.context = api.clCreateContext(nullptr, 1, &caller.device, nullptr, nullptr, nullptr);
-    caller.queue = api.clCreateCommandQueue(caller.context, caller.device, properties, nullptr);
-    REQUIRE(caller.queue != nullptr);
-  }
-  ~Application() {
-    api.clReleaseCommandQueue(caller.queue);
-    api.clReleaseContext(caller.context);
-  }
-  cl_mem buffer(const std::vector<uint32_t>& values, cl_mem_flags flags = CL_MEM_READ_WRITE) {
-    return api.clCreateBuffer(caller.context, flags | CL_MEM_COPY_HOST_PTR, values.size() * 4,
-                              const_cast<uint32_t*>(values.data()), nullptr);
-  }
-  std::vector<uint32_t> read(cl_mem object, size_t count) {
-    std::vector<uint32_t> values(count);
-    void* at = api.clEnqueueMapBuffer(caller.queue, object, CL_TRUE, CL_MAP_READ, 0, count * 4, 0,
-                                      nullptr, nullptr, nullptr);
-    std::memcpy(values.data(), at, count * 4);
-    api.clEnqueueUnmapMemObject(caller.queue, object, at, 0, nullptr, nullptr);
-    api.clFinish(caller.queue);
-    return values;
   }
 };
 
@@ -276,7 +239,7 @@ TEST_CASE("a caller's buffer is used in place, in the caller's queue", "[opencl]
   Application application;
   const cl_mem object = application.buffer(std::vector<uint32_t>(64, 7));
   {
-    const auto device = std::move(*opencl::open_on(application.caller));
+    const auto device = std::move(*opencl::open_on(application.caller(), {}));
     hal::ForeignMemory memory = foreign(object, 64);
     memory.offset_bytes = 64;
     int released = 0;
@@ -306,7 +269,7 @@ TEST_CASE("a caller's buffer is used in place, in the caller's queue", "[opencl]
 TEST_CASE("buffers that can't be used in place are refused with the reason", "[opencl]") {
   Application application;
   Application stranger;
-  const auto device = std::move(*opencl::open_on(application.caller));
+  const auto device = std::move(*opencl::open_on(application.caller(), {}));
   const std::vector<uint32_t> values(64, 1);
   const cl_mem object = application.buffer(values);
   const cl_mem read_only = application.buffer(values, CL_MEM_READ_ONLY);
@@ -350,19 +313,19 @@ TEST_CASE("a queue that plans can't run in is refused", "[opencl]") {
   Application application;
   Application stranger;
   Application unordered(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-  CHECK(opencl::open_on(application.caller).has_value());
-  CHECK(opencl::open_on(unordered.caller).error().code() == Code::kInvalidArgument);
-  CHECK(opencl::open_on({}).error().code() == Code::kInvalidArgument);
-  opencl::CallerQueue mixed = application.caller;
-  mixed.queue = stranger.caller.queue;
-  CHECK(opencl::open_on(mixed).error().code() == Code::kInvalidArgument);
+  CHECK(opencl::open_on(application.caller(), {}).has_value());
+  CHECK(opencl::open_on(unordered.caller(), {}).error().code() == Code::kInvalidArgument);
+  CHECK(opencl::open_on({}, {}).error().code() == Code::kInvalidArgument);
+  hal::CallerQueue mixed = application.caller();
+  mixed.queue = stranger.queue;
+  CHECK(opencl::open_on(mixed, {}).error().code() == Code::kInvalidArgument);
 }
 
 TEST_CASE("time stamps need a queue that takes times", "[opencl]") {
   Application plain;
   Application timed(CL_QUEUE_PROFILING_ENABLE);
   for (Application* application : {&plain, &timed}) {
-    const auto device = std::move(*opencl::open_on(application->caller));
+    const auto device = std::move(*opencl::open_on(application->caller(), {}));
     const auto memory = device->allocate(64, hal::MemoryKind::kDevice);
     REQUIRE(memory);
     hal::Command stamp;
