@@ -14,6 +14,14 @@ from buildsys.source_tree import ONNX_HEADER, LinkClosure
 
 _NOT_IN_LIBRARIES = ("_main.cc", "_test.cc", "_fuzz.cc", "_bench.cc")
 _CATCH_ENTRY = "tests/support/catch_entry.cc"
+_EXAMPLES = "tools/examples/"  # each file there is a program
+
+
+def program_name(path):
+    """The path below the build folder of the program that a file is, or None where it isn't one."""
+    if path.endswith("_main.cc"):
+        return path[:-len("_main.cc")]
+    return path[:-len(".cc")] if path.startswith(_EXAMPLES) and path.endswith(".cc") else None
 
 
 class Flavour:
@@ -31,6 +39,8 @@ class Flavour:
         if path.startswith("tests/must_fail/"):
             return False
         if layer is not None and layer.option and not self.env[layer.option]:
+            return False
+        if path.startswith(_EXAMPLES + "opencl_") and not self.env["opencl"]:
             return False
         stem = path.rpartition(".")[0]
         if stem.endswith("_desktop"):
@@ -64,7 +74,7 @@ class Flavour:
 
     def _in_library(self, path):
         return (self.selected(path) and path != _CATCH_ENTRY and
-                not path.endswith(_NOT_IN_LIBRARIES))
+                not path.endswith(_NOT_IN_LIBRARIES) and not path.startswith(_EXAMPLES))
 
     def library(self, folder):
         """The static library of a layer, or nothing where the layer is headers only."""

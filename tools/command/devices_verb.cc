@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
+#include <span>
+#include <vector>
 
 #include "devices/registry.h"
 #include "runtime/base/log_ring.h"
@@ -23,6 +25,24 @@ std::string spec_of(const hal::Backend& backend, size_t index) {
   return index == 0 ? backend.name : std::string(backend.name) + ":" + std::to_string(index);
 }
 
+// The kinds of memory of others that a device uses in place.
+std::vector<const char*> import_names(const hal::DeviceInfo& info) {
+  std::vector<const char*> names;
+  for (int i = 0; i < hal::kForeignKindCount; ++i) {
+    const auto kind = static_cast<hal::ForeignKind>(i);
+    if ((info.imports & hal::import_bit(kind)) != 0) names.push_back(hal::foreign_kind_name(kind));
+  }
+  return names;
+}
+
+// "\nopencl WHAT: a b\n", or nothing.
+std::string detail(const std::string& spec, const char* what, std::span<const char* const> names) {
+  if (names.empty()) return "";
+  std::string line = "\n" + spec + " " + what + ":";
+  for (const char* name : names) line += std::string(" ") + name;
+  return line + "\n";
+}
+
 Json describe(const std::string& spec, const hal::DeviceInfo& info) {
   Json features = Json::array();
   for (const char* feature : info.features) features.push_back(feature);
@@ -34,6 +54,8 @@ Json describe(const std::string& spec, const hal::DeviceInfo& info) {
           {"threads", info.max_parts},
           {"memory_bytes", info.memory_bytes},
           {"buffer_alignment", info.buffer_alignment},
+          {"import_alignment", info.import_alignment},
+          {"imports", import_names(info)},
           {"raw_addresses", info.raw_addresses}};
 }
 
@@ -48,10 +70,8 @@ int run(Console& console) {
       const std::string spec = spec_of(backend, i);
       devices.push_back(describe(spec, found[i]));
       table.add_row({spec, found[i].arch, std::to_string(found[i].max_parts), found[i].name});
-      if (found[i].features.empty()) continue;
-      details += "\n" + spec + " has:";
-      for (const char* feature : found[i].features) details += std::string(" ") + feature;
-      details += "\n";
+      details += detail(spec, "has", found[i].features);
+      details += detail(spec, "imports without a copy", import_names(found[i]));
     }
     if (!found.empty()) continue;
     const std::string reason = why_absent(backend);
