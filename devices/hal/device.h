@@ -100,12 +100,13 @@ enum class ForeignKind : uint8_t {
 };
 inline constexpr int kForeignKindCount = 9;
 
-// "host-pointer", "dma-buf", ... Static storage.
+// "host-pointer", "dma-buf", ...; "unknown" for no kind. Static storage.
 constexpr const char* foreign_kind_name(ForeignKind kind) {
   constexpr const char* kNames[kForeignKindCount] = {"host-pointer", "dma-buf",       "cl-buffer",
                                                      "cl-image",     "cuda-pointer",  "gpu-address",
                                                      "metal-buffer", "webgpu-buffer", "memory-fd"};
-  return kNames[static_cast<int>(kind)];
+  const auto index = static_cast<int>(kind);
+  return index < kForeignKindCount ? kNames[index] : "unknown";
 }
 // Of DeviceInfo::imports.
 constexpr uint32_t import_bit(ForeignKind kind) {

@@ -60,6 +60,16 @@ class OpenClCamera(unittest.TestCase):
         self.assertEqual(done.stdout.count(" import_memory "), 5)  # the ring's, and the weights
         self.assertNotIn("copies: ", done.stdout)
 
+    @unittest.skipUnless(HAS_OPENCL, "this machine has no OpenCL device")
+    def test_devices_say_what_they_import(self):
+        for device in DEVICES:
+            if device["backend"] == "opencl":
+                self.assertIn("cl-buffer", device["imports"])
+            self.assertNotIn("cuda-pointer", device["imports"])
+        listed = e2e.camshaft("devices").stdout
+        self.assertRegex(listed, r"\nopencl imports without a copy: .*cl-buffer")
+        self.assertIn("\ncpu imports without a copy: host-pointer\n", listed)
+
     def test_what_is_missing_is_said(self):
         done = self.run_example("--plan", self.path("none.plan"))
         self.assertEqual(done.returncode, 2)

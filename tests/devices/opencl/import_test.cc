@@ -161,6 +161,7 @@ TEST_CASE("an import that is refused holds nothing and calls nothing", "[opencl]
   refused(foreign(ForeignKind::kHostPointer, 0x1010, 64), Code::kUnsupported, "multiples of 64");
   refused(foreign(ForeignKind::kHostPointer, 0, 64), Code::kInvalidArgument, "can't be memory");
   refused(foreign(ForeignKind::kCudaPointer, 0x1000, 64), Code::kUnsupported, "cuda-pointer");
+  refused(foreign(static_cast<ForeignKind>(200), 0x1000, 64), Code::kUnsupported, "unknown");
   CHECK(owner.releases == 0);
   CHECK(DriverCalls::held == held);
   CHECK(application.references(object) == 1);
