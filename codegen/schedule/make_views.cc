@@ -9,56 +9,19 @@
 
 #include "codegen/ir/graph_constants.h"
 #include "codegen/schedule/schedule.h"
+#include "codegen/schedule/slice_run.h"
 
 namespace camshaft::schedule {
 namespace {
 
 using ir::Node;
 using ir::Op;
-using ir::Shape;
 
 // A value's place: all its elements, in order, from an offset in a buffer that is no part.
 struct Run {
   int32_t base;
   int64_t offset_bytes;
 };
-
-// The same slice of a tensor that lies row-major, with the inner part of a blocked axis as an axis
-// of its own. Nothing if it cuts through a block.
-std::optional<ir::SliceAttrs> slice_in_memory(const ir::SliceAttrs& slice, Layout layout,
-                                              Shape* from) {
-  const int64_t block = layout.channel_block;
-  ir::SliceAttrs result = slice;
-  if (block == 1) return result;
-  if (slice.begin[1] % block != 0 || slice.extent[1] % block != 0 || slice.step[1] != 1) {
-    return std::nullopt;
-  }
-  (*from)[1] /= block;
-  result.begin[1] /= block;
-  result.extent[1] /= block;
-  from->push_back(block);
-  result.begin.push_back(0);
-  result.extent.push_back(block);
-  result.step.push_back(1);
-  return result;
-}
-
-// The first element of a slice of a tensor of shape `from`, if all its elements follow in order.
-std::optional<int64_t> first_of_run(const ir::SliceAttrs& attrs, Layout layout, Shape from) {
-  const std::optional<ir::SliceAttrs> slice = slice_in_memory(attrs, layout, &from);
-  if (!slice) return std::nullopt;
-  int64_t first = 0;
-  bool must_be_whole = false;  // an axis before this one has several elements
-  for (size_t axis = 0; axis < from.size(); ++axis) {
-    const int64_t begin = slice->begin[axis];
-    const int64_t extent = slice->extent[axis];
-    if (must_be_whole && extent != from[axis]) return std::nullopt;
-    if (extent > 1 && slice->step[axis] != 1) return std::nullopt;
-    must_be_whole |= extent > 1;
-    first = first * from[axis] + begin;
-  }
-  return first;
-}
 
 class ViewMaker {
  public:
@@ -79,7 +42,8 @@ class ViewMaker {
     if (runs_[index(id)]) return runs_[index(id)];
     const int32_t buffer = schedule_.buffer_of[index(id)];
     if (buffer < 0 || graph_.node(id).op == Op::kConstant) return std::nullopt;
-    return Run{buffer, 0};
+    const BufferInfo& info = schedule_.buffers[static_cast<size_t>(buffer)];
+    return info.part_of >= 0 ? Run{info.part_of, info.part_offset_bytes} : Run{buffer, 0};
   }
 
   void find_run(NodeId id) {

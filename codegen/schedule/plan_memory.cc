@@ -52,19 +52,30 @@ bool is_placed(const BufferInfo& buffer) {
   return buffer.kind == BufferKind::kArena && buffer.part_of < 0;
 }
 
+// A base lives from the first region that writes it or a part of it to the last that reads either.
 void find_lifetimes(Schedule& schedule) {
+  std::vector<BufferInfo>& buffers = schedule.buffers;
+  std::vector<bool> is_written(buffers.size(), false);
+  const auto write = [&](int32_t index, int32_t region) {
+    BufferInfo& buffer = buffers[static_cast<size_t>(index)];
+    if (!is_written[static_cast<size_t>(index)]) buffer.first_region = region;
+    buffer.last_region = std::max(buffer.last_region, region);
+    is_written[static_cast<size_t>(index)] = true;
+  };
   for (size_t r = 0; r < schedule.regions.size(); ++r) {
     const Region& region = schedule.regions[r];
     const auto number = static_cast<int32_t>(r);
-    BufferInfo& written = buffer_of(schedule, region.output);
-    written.first_region = number;
-    written.last_region = number;
+    const int32_t output = schedule.buffer_of[static_cast<size_t>(region.output)];
+    write(output, number);
+    const int32_t base = buffers[static_cast<size_t>(output)].part_of;
+    if (base >= 0) write(base, number);
     for (NodeId leaf : region.leaves) buffer_of(schedule, leaf).last_region = number;
   }
-  for (BufferInfo& part : schedule.buffers) {
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    BufferInfo& part = buffers[i];
     if (part.part_of < 0) continue;
-    BufferInfo& base = schedule.buffers[static_cast<size_t>(part.part_of)];
-    part.first_region = base.first_region;
+    BufferInfo& base = buffers[static_cast<size_t>(part.part_of)];
+    if (!is_written[i]) part.first_region = base.first_region;
     base.last_region = std::max(base.last_region, part.last_region);
     part.last_region = std::max(part.last_region, part.first_region);
   }

@@ -2,6 +2,7 @@
 #include "codegen/schedule/schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "codegen/ir/graph_constants.h"
@@ -16,8 +17,51 @@ base::Status broken(const Region& region, const char* what) {
                     region.name.c_str(), region.output, what);
 }
 
-base::Status verify_region(const Schedule& schedule, const Region& region,
-                           const std::set<NodeId>& available) {
+// What regions have written so far, as runs of bytes of buffers that are no parts.
+class Written {
+ public:
+  explicit Written(const Schedule& schedule) : schedule_(schedule) {}
+
+  // False where some of it was written before.
+  bool add(NodeId value) {
+    const auto [base, begin, end] = place(value);
+    std::map<int64_t, int64_t>& runs = runs_[base];
+    const auto next = runs.lower_bound(begin);
+    const bool is_new = (next == runs.end() || next->first >= end) &&
+                        (next == runs.begin() || std::prev(next)->second <= begin);
+    if (begin < end) runs[begin] = end;
+    return is_new;
+  }
+  bool has(NodeId value) const {
+    const auto [base, begin, end] = place(value);
+    const auto runs = runs_.find(base);
+    int64_t reached = begin;
+    if (runs != runs_.end()) {
+      for (const auto& [first, last] : runs->second) {
+        if (first <= reached && reached < last) reached = last;
+      }
+    }
+    return reached >= end;
+  }
+
+ private:
+  struct Place {
+    int32_t base;
+    int64_t begin, end;
+  };
+  Place place(NodeId value) const {
+    const BufferInfo& buffer = schedule_.buffer(value);
+    const bool is_part = buffer.part_of >= 0;
+    const int64_t begin = is_part ? buffer.part_offset_bytes : 0;
+    return {is_part ? buffer.part_of : schedule_.buffer_of[static_cast<size_t>(value)], begin,
+            begin + buffer.size_bytes};
+  }
+
+  const Schedule& schedule_;
+  std::map<int32_t, std::map<int64_t, int64_t>> runs_;  // begin to end, by buffer
+};
+
+base::Status verify_region(const Schedule& schedule, const Region& region, const Written& written) {
   const std::set<NodeId> members(region.nodes.begin(), region.nodes.end());
   const std::set<NodeId> leaves(region.leaves.begin(), region.leaves.end());
   if (region.nodes.empty() || region.nodes.back() != region.output) {
@@ -27,12 +71,7 @@ base::Status verify_region(const Schedule& schedule, const Region& region,
     return broken(region, "its root is not among its nodes");
   }
   for (NodeId leaf : leaves) {
-    const int32_t base = schedule.buffer(leaf).part_of;
-    const bool in_base =
-        base >= 0 && available.count(schedule.buffers[static_cast<size_t>(base)].value) > 0;
-    if (available.count(leaf) == 0 && !in_base) {
-      return broken(region, "a leaf is not computed before it");
-    }
+    if (!written.has(leaf)) return broken(region, "a leaf is not computed before it");
   }
   for (NodeId id : members) {
     for (NodeId operand : schedule.graph.node(id).inputs) {
@@ -123,23 +162,25 @@ Schedule make_schedule(const ir::Graph& graph, const ScheduleOptions& options) {
   schedule.graph = isolate_outputs(graph);
   fuse_regions(schedule, options);
   choose_layouts(schedule, options);
+  concat_in_place(schedule);
   make_views(schedule);
   plan_memory(schedule);
   return schedule;
 }
 
 base::Status verify_schedule(const Schedule& schedule) {
-  std::set<NodeId> available;
+  Written written(schedule);
   for (NodeId id = 0; id < schedule.graph.size(); ++id) {
     const Op op = schedule.graph.node(id).op;
-    if (op == Op::kInput || op == Op::kConstant) available.insert(id);
+    const bool is_given = op == Op::kInput || op == Op::kConstant;
+    if (is_given && schedule.buffer_of[static_cast<size_t>(id)] >= 0) written.add(id);
   }
   for (const Region& region : schedule.regions) {
-    CAMSHAFT_TRY(verify_region(schedule, region, available));
-    available.insert(region.output);
+    CAMSHAFT_TRY(verify_region(schedule, region, written));
+    if (!written.add(region.output)) return broken(region, "it writes what another has written");
   }
   for (const ir::GraphOutput& output : schedule.graph.outputs) {
-    if (available.count(output.node) == 0) {
+    if (!written.has(output.node)) {
       return base::fail(base::Code::kInternal, "schedule.verify", "no region computes output '%s'",
                         output.name.c_str());
     }

@@ -17,7 +17,8 @@
 // - A buffer holds one value in one layout. Arena buffers whose lifetimes overlap do not overlap in
 //   memory. Constants that a strategy packs have no buffer here; lowering makes them.
 // - A buffer may be part of another one, its base. A part that no region writes is a view: it holds
-//   what the base has there, from the region on that writes the base.
+//   what the base has there, once regions have written all of it: one that writes the base, or
+//   those that write other parts of it. No byte is written by two regions.
 #pragma once
 
 #include <cstdint>
@@ -89,12 +90,16 @@ struct ScheduleOptions {
 //                    output
 //   fuse_regions:    regions, with their nodes and leaves
 //   choose_layouts:  buffers, with their layouts and sizes
+//   concat_in_place: operands of a concatenation become parts of its result's buffer, and the
+//   region
+//                    that would have copied them goes
 //   make_views:      slices that lie in one piece in memory become parts of their operand's buffer;
 //                    regions read them as leaves, and those that only copied one are dropped
 //   plan_memory:     lifetimes and offsets
 ir::Graph isolate_outputs(const ir::Graph& graph);
 void fuse_regions(Schedule& schedule, const ScheduleOptions& options);
 void choose_layouts(Schedule& schedule, const ScheduleOptions& options);
+void concat_in_place(Schedule& schedule);
 void make_views(Schedule& schedule);
 void plan_memory(Schedule& schedule);
 // Scratch memory that only region `region` uses; returns the buffer's index. It has a place after
