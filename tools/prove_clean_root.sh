@@ -58,6 +58,7 @@ run_inside() {
 [[ -e $root/etc/debian_version ]] || make_root
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 mount -t proc proc "$root/proc"
+mount -t sysfs -o ro sysfs "$root/sys"
 mount -t tmpfs tmpfs "$root/dev/shm"
 rm -rf --one-file-system "$root/camshaft"
 git clone -q --no-hardlinks . "$root/camshaft"

@@ -17,9 +17,10 @@ def errors(model, *defines):
         def run(*command):
             return subprocess.run(command, cwd=folder, check=True, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
-        run("spin", "-a", *["-D" + d for d in defines], os.path.join(os.path.abspath(FOLDER), model))
-        run(os.environ.get("CAMSHAFT_CXX", "clang++-19").replace("clang++", "clang"), "-w", "-O2",
-            "-DSAFETY", "-o", "pan", "pan.c")
+        compiler = os.environ.get("CAMSHAFT_CXX", "clang++-19").replace("clang++", "clang")
+        run("spin", "-P%s -E -x c" % compiler, "-a", *["-D" + d for d in defines],
+            os.path.join(os.path.abspath(FOLDER), model))
+        run(compiler, "-w", "-O2", "-DSAFETY", "-o", "pan", "pan.c")
         said = run("./pan", "-m100000")
     if "search not completed" in said.lower() and "errors: 0" in said:
         raise AssertionError(said)
