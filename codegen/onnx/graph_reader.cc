@@ -117,7 +117,7 @@ void GraphReader::read_outputs(const ::onnx::GraphProto& source) {
   std::set<std::string> seen;
   for (const ::onnx::ValueInfoProto& output : source.output()) {
     if (!seen.insert(output.name()).second) {
-      tell(base::Code::kCorrupt, output.name(), "is an output twice");
+      tell(base::Code::kCorrupt, output.name(), "is an output twice: name it once, or add an Identity");
     }
     read_output(output);
   }

@@ -235,6 +235,7 @@ std::optional<std::vector<Value>> Scope::read_subgraph(const ::onnx::GraphProto&
       return fail(format_text("no node makes the output '%s' of its graph",
                               printable(output.name()).c_str()));
     }
+    if (!*value) return std::nullopt;  // it reads what a problem outside has left without a value
     outputs.push_back(*value);
   }
   if (reading_->problems->size() > problems) return std::nullopt;

@@ -172,6 +172,20 @@ class Compile(models.CommandTest):
         self.assertIn("the plan needs 1024.0 GiB of memory", document["error"]["sentences"][0])
         self.assertIn("--shape", document["error"]["sentences"][0])
 
+    def test_a_missing_extent_is_the_only_problem_of_an_if_that_reads_it(self):
+        branches = {name: helper.make_graph([helper.make_node(op, ["x"], [name])], name, [], [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, None)])
+                    for name, op in (("then_branch", "Neg"), ("else_branch", "Abs"))}
+        models.make_typed(self.path("m.onnx"), {"x": (TensorProto.FLOAT, ["length"]),
+                                                "c": (TensorProto.BOOL, [])},
+                          [helper.make_node("If", ["c"], ["y"], **branches)],
+                          {"y": (TensorProto.FLOAT, ["length"])})
+        document = self.document("compile", self.path("m.onnx"), "-o", self.path("m.plan"), code=USAGE)
+        sentences = document["error"]["sentences"]
+        self.assertIn("--shape", sentences[0])
+        self.assertNotIn("not supported", " ".join(sentences))
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--shape", "length=4")
+
     def test_switches_for_finding_faults_keep_the_results(self):
         plan, _ = self.compile_dense()
         plain, _ = self.compile_dense("--no-fuse", "--disable-pass", "fold_constants", "--no-source",

@@ -10,6 +10,7 @@
 #include "tools/command/cpu_list.h"
 #include "tools/command/input_options.h"
 #include "tools/command/kernel_report.h"
+#include "tools/command/number_checks.h"
 #include "tools/command/peak.h"
 #include "tools/command/plan_runner.h"
 #include "tools/command/report.h"
@@ -155,27 +156,27 @@ void declare_options(CLI::App& app, BenchOptions& options) {
   add_input_options(app, options.inputs, false);
   auto* duration = app.add_option("--duration", options.duration_s, "Seconds to measure")
                        ->type_name("S")
-                       ->check(CLI::PositiveNumber)
+                       ->check(above_zero())
                        ->capture_default_str();
   app.add_option("--iterations", options.iterations, "Runs to measure, instead of a duration")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->excludes(duration);
   app.add_option("--warmup", options.warmup_s, "Seconds of runs before, which don't count")
       ->type_name("S")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_more())
       ->capture_default_str();
   app.add_option("--rate", options.rate_hz,
                  "Runs a second, each when it is due, as with a camera; else one after another")
       ->type_name("HZ")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.add_option(
          "--deadline", options.deadline_ms,
          "Milliseconds until a run must be done, from when it is due (with --rate) or began; exit "
          "6 "
          "if one is late. With --rate, lateness is counted without it too, against the period")
       ->type_name("MS")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.add_option("--percentiles", options.percents, "Percentiles to show, such as 50,99,99.9")
       ->type_name("LIST")
       ->delimiter(',')

@@ -22,7 +22,7 @@ constexpr const char* kAbout =
 constexpr const char* kExitCodes =
     "Exit codes: 0 ok, 1 fault, 2 usage or bad input, 3 unsupported model, 4 wrong target or\n"
     "device, 5 outside tolerance or a bound, 6 deadline missed, 7 damaged file.\n"
-    "Every verb takes --json and --help: camshaft compile --help\n";
+    "Every verb takes --json and --help: camshaft run --help\n";
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb& verb : verbs()) {
@@ -33,9 +33,15 @@ const Verb* find_verb(std::string_view name) {
 
 std::string help_text() {
   std::string text = std::string(kAbout) + "\n\nUsage: camshaft VERB [OPTIONS]\n\nVerbs:\n";
+  std::string elsewhere;
   for (const Verb& verb : verbs()) {
+    if (verb.compiles && !kCanCompile) {
+      elsewhere += (elsewhere.empty() ? "" : ", ") + std::string(verb.name);
+      continue;
+    }
     text += format_text("  %-9s %s\n", verb.name, verb.summary);
   }
+  if (!elsewhere.empty()) text += "On a desktop only: " + elsewhere + "\n";
   return text + "\nOptions:\n  --help    Print this, or a verb's help\n" +
          "  --version Print the version\n\n" + kExitCodes;
 }
@@ -50,6 +56,14 @@ bool asks_for_json(int count, const char* const* arguments) {
 // What the user typed wrong, as one line.
 std::string usage_sentence(const Verb& verb, const CLI::ParseError& error) {
   std::string what = error.what();
+  constexpr std::string_view kUnread = "Could not convert: ";
+  if (what.starts_with(kUnread)) {
+    const size_t between = what.find(" = ");
+    if (between != std::string::npos) {
+      what = what.substr(kUnread.size(), between - kUnread.size()) + ": can't read '" +
+             what.substr(between + 3) + "'";
+    }
+  }
   const size_t end = what.find_last_not_of("\n ");
   what.resize(end == std::string::npos ? 0 : end + 1);
   for (char& c : what) c = c == '\n' ? ' ' : c;

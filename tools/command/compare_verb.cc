@@ -6,6 +6,7 @@
 #include "tools/command/difference.h"
 #include "tools/command/input_options.h"
 #include "tools/command/model_outputs.h"
+#include "tools/command/number_checks.h"
 #include "tools/command/plan_runner.h"
 #include "tools/command/reference.h"
 #include "tools/command/report.h"
@@ -124,11 +125,11 @@ void declare_options(CLI::App& app, Options& options) {
       ->type_name("NAME");
   app.add_option("--atol", options.tolerance.atol, "Absolute tolerance")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_more())
       ->capture_default_str();
   app.add_option("--rtol", options.tolerance.rtol, "Relative tolerance")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_more())
       ->capture_default_str();
   add_input_options(app, options.inputs, false);
   app.add_option("--trials", options.trials, "Sets of random inputs, of seed, seed + 1, ...")

@@ -17,6 +17,7 @@
 #include "tools/command/add_goldens_desktop.h"
 #include "tools/command/compile_report_desktop.h"
 #include "tools/command/dump_files_desktop.h"
+#include "tools/command/number_checks.h"
 #include "tools/command/output_file.h"
 #include "tools/command/text.h"
 #include "tools/command/tuner_desktop.h"
@@ -24,6 +25,9 @@
 #include "tools/io/npy.h"
 
 namespace camshaft::command {
+
+const bool kCanCompile = true;
+
 namespace {
 
 using base::Code;
@@ -311,7 +315,7 @@ void declare_options(CLI::App& app, Options& options) {
                  "Write no plan whose outputs differ from the model's, computed in double "
                  "precision, by more: root mean square, relative to the output's")
       ->type_name("E")
-      ->check(CLI::NonNegativeNumber);
+      ->check(zero_or_more());
   app.add_option("--golden,-g", options.golden,
                  "Store these inputs (FILE.npz, or as run --input) and the outputs that the plan "
                  "gives here, for 'camshaft verify'")

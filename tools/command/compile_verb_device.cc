@@ -6,6 +6,8 @@
 
 namespace camshaft::command {
 
+const bool kCanCompile = false;
+
 namespace {
 
 Action refuse(CLI::App& app) {

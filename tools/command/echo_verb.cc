@@ -7,6 +7,7 @@
 #include "runtime/base/clock.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/message_text.h"
+#include "tools/command/number_checks.h"
 #include "tools/command/text.h"
 #include "tools/command/verb.h"
 
@@ -118,11 +119,11 @@ Action declare_echo(CLI::App& app) {
       ->type_name("PREFIX");
   app.add_option("--count", options->count, "Messages to print, then end; by default all")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.add_option("--timeout", options->timeout_s,
                  "Seconds to wait for each message; exit 6 if none comes; by default for ever")
       ->type_name("S")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.add_flag("--lines", options->lines, "Print each message as a line of JSON");
   app.add_flag("--all", options->all, "Begin with the oldest message that is still there");
   app.footer(

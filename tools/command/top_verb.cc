@@ -9,6 +9,7 @@
 
 #include "runtime/base/clock.h"
 #include "tools/command/interrupt.h"
+#include "tools/command/number_checks.h"
 #include "tools/command/text.h"
 #include "tools/command/topic_rates.h"
 #include "tools/command/verb.h"
@@ -109,7 +110,7 @@ Action declare_top(CLI::App& app) {
   app.add_option("--count", options->count,
                  "Tables to print, then end; by default one, on a terminal until Ctrl-C")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.footer(
       "Looking takes no reader's place and wakes nobody. \"age\" is that of the newest message,\n"
       "\"latency\" how far the slowest reader is behind it, \"dropped\" what readers lost because "

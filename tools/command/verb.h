@@ -21,7 +21,11 @@ struct Verb {
   const char* summary;  // one line of `camshaft --help`
   // Declares options in the verb's own parser and returns what to do once they are parsed.
   Action (*declare)(CLI::App& options);
+  bool compiles = false;  // the device build refuses it
 };
+
+// Whether this is the build that can compile: compile_verb_{desktop,device}.cc.
+extern const bool kCanCompile;
 
 // In the order of `camshaft --help`. Static storage.
 std::span<const Verb> verbs();

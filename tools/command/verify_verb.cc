@@ -5,6 +5,7 @@
 #include "tools/command/difference.h"
 #include "tools/command/golden.h"
 #include "tools/command/model_outputs.h"
+#include "tools/command/number_checks.h"
 #include "tools/command/plan_runner.h"
 #include "tools/command/report.h"
 #include "tools/command/text.h"
@@ -116,11 +117,11 @@ Action declare_verify(CLI::App& app) {
   app.add_option("--atol", options->tolerance.atol,
                  "Absolute tolerance, for goldens that another target made")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_more())
       ->capture_default_str();
   app.add_option("--rtol", options->tolerance.rtol, "Relative tolerance, likewise")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_more())
       ->capture_default_str();
   app.footer(
       "Goldens of the target that runs must come out bit for bit. Exit 7: the file is damaged "

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Checks of numbers on the command line, whose answers are sentences.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <string>
+
+namespace camshaft::command {
+
+// A finite number above zero, or not below it.
+inline CLI::Validator number_check(bool may_be_zero) {
+  return CLI::Validator(
+      [may_be_zero](std::string& text) -> std::string {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        const bool is_number = end != text.c_str() && *end == '\0' && value <= 1e300;
+        if (is_number && (value > 0 || (may_be_zero && value == 0))) return {};
+        return std::string("write a number ") + (may_be_zero ? "of 0 or more" : "above 0") +
+               ", not '" + text + "'";
+      },
+      "");
+}
+inline CLI::Validator above_zero() {
+  return number_check(false);
+}
+inline CLI::Validator zero_or_more() {
+  return number_check(true);
+}
+
+}  // namespace camshaft::command
