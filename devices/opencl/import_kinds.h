@@ -26,6 +26,12 @@ base::Result<Memory> import_memory_file(const ImportTo& to, const hal::ForeignMe
 base::Result<Memory> import_dma_buf(const ImportTo& to, const hal::ForeignMemory& memory);
 base::Result<Memory> import_buffer(const ImportTo& to, const hal::ForeignMemory& memory);
 
+// Whether a cl_mem is of the device's context, of that type, and may be used as the caller says.
+base::Status check_object(const ImportTo& to, const hal::ForeignMemory& memory,
+                          cl_mem_object_type type);
+// The same object, held by us, too.
+base::Result<Memory> retain_object(const ImportTo& to, const hal::ForeignMemory& memory);
+
 // The caller's descriptor, duplicated, if there are enough bytes behind it and then `padding_bytes`
 // more.
 base::Result<hwio::SharedFile> open_file(const hal::ForeignMemory& memory, uint64_t padding_bytes);

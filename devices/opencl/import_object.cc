@@ -16,32 +16,8 @@ T mem_value(const Api& api, cl_mem object, cl_mem_info what) {
                                                                                            : T{};
 }
 
-// What holds for all objects.
-Status check_object(const ImportTo& to, const hal::ForeignMemory& memory) {
-  auto* object = reinterpret_cast<cl_mem>(memory.handle);
-  if (object == nullptr || mem_value<cl_context>(to.api, object, CL_MEM_CONTEXT) != to.context) {
-    return base::fail(Code::kUnsupported, "opencl.import",
-                      "the %s is not of the context that the device works in: open the device on "
-                      "its context and queue",
-                      hal::foreign_kind_name(memory.kind));
-  }
-  const auto flags = mem_value<cl_mem_flags>(to.api, object, CL_MEM_FLAGS);
-  if ((memory.writable && (flags & CL_MEM_READ_ONLY) != 0) || (flags & CL_MEM_WRITE_ONLY) != 0) {
-    return base::fail(Code::kInvalidArgument, "opencl.import",
-                      "the %s was made for kernels that only %s it: make it with "
-                      "CL_MEM_READ_WRITE",
-                      hal::foreign_kind_name(memory.kind),
-                      (flags & CL_MEM_READ_ONLY) != 0 ? "read" : "write");
-  }
-  return base::ok();
-}
-
 Status check_bytes(const ImportTo& to, const hal::ForeignMemory& memory) {
   auto* object = reinterpret_cast<cl_mem>(memory.handle);
-  if (mem_value<cl_mem_object_type>(to.api, object, CL_MEM_TYPE) != CL_MEM_OBJECT_BUFFER) {
-    return base::fail(Code::kInvalidArgument, "opencl.import",
-                      "the object is an image, not a buffer: import it as one");
-  }
   const uint64_t present = mem_value<size_t>(to.api, object, CL_MEM_SIZE);
   if (!base::range_fits(memory.offset_bytes, memory.size_bytes, present)) {
     return base::fail(Code::kInvalidArgument, "opencl.import",
@@ -59,16 +35,44 @@ Status check_bytes(const ImportTo& to, const hal::ForeignMemory& memory) {
 
 }  // namespace
 
-Result<Memory> import_buffer(const ImportTo& to, const hal::ForeignMemory& memory) {
-  CAMSHAFT_TRY(check_object(to, memory));
-  CAMSHAFT_TRY(check_bytes(to, memory));
+Status check_object(const ImportTo& to, const hal::ForeignMemory& memory, cl_mem_object_type type) {
+  auto* object = reinterpret_cast<cl_mem>(memory.handle);
+  if (object == nullptr || mem_value<cl_context>(to.api, object, CL_MEM_CONTEXT) != to.context) {
+    return base::fail(Code::kUnsupported, "opencl.import",
+                      "the %s is not of the context that the device works in: open the device on "
+                      "its context and queue",
+                      hal::foreign_kind_name(memory.kind));
+  }
+  if (mem_value<cl_mem_object_type>(to.api, object, CL_MEM_TYPE) != type) {
+    return base::fail(Code::kInvalidArgument, "opencl.import",
+                      "the object is no %s: import it as what it is",
+                      type == CL_MEM_OBJECT_BUFFER ? "buffer" : "two-dimensional image");
+  }
+  const auto flags = mem_value<cl_mem_flags>(to.api, object, CL_MEM_FLAGS);
+  if ((memory.writable && (flags & CL_MEM_READ_ONLY) != 0) || (flags & CL_MEM_WRITE_ONLY) != 0) {
+    return base::fail(Code::kInvalidArgument, "opencl.import",
+                      "the %s was made for kernels that only %s it: make it with "
+                      "CL_MEM_READ_WRITE",
+                      hal::foreign_kind_name(memory.kind),
+                      (flags & CL_MEM_READ_ONLY) != 0 ? "read" : "write");
+  }
+  return base::ok();
+}
+
+Result<Memory> retain_object(const ImportTo& to, const hal::ForeignMemory& memory) {
   auto* object = reinterpret_cast<cl_mem>(memory.handle);
   const cl_int error = to.api.clRetainMemObject(object);
   if (error != CL_SUCCESS) {
-    return base::fail(Code::kInvalidArgument, "opencl.import", "the buffer can't be retained: %s",
-                      error_name(error));
+    return base::fail(Code::kInvalidArgument, "opencl.import", "the %s can't be retained: %s",
+                      hal::foreign_kind_name(memory.kind), error_name(error));
   }
-  CAMSHAFT_TRY_ASSIGN(Memory imported, to.finish(object, CL_SUCCESS, memory));
+  return to.finish(object, CL_SUCCESS, memory);
+}
+
+Result<Memory> import_buffer(const ImportTo& to, const hal::ForeignMemory& memory) {
+  CAMSHAFT_TRY(check_object(to, memory, CL_MEM_OBJECT_BUFFER));
+  CAMSHAFT_TRY(check_bytes(to, memory));
+  CAMSHAFT_TRY_ASSIGN(Memory imported, retain_object(to, memory));
   imported.offset_bytes = memory.offset_bytes;
   return imported;
 }

@@ -272,6 +272,10 @@ TEST_CASE("simulated: host memory by cl_arm_import_memory_host", "[opencl]") {
     memory.size_bytes = 64;
     CHECK(device->import_memory(memory).error().code() == Code::kUnsupported);
     CHECK(said("multiples of 4096"));
+    memory.handle -= 64;  // and whole cache lines
+    memory.size_bytes = 100;
+    CHECK(device->import_memory(memory).error().code() == Code::kUnsupported);
+    CHECK(said("whole cache lines of 64 bytes"));
   }
   CHECK(test::DriverCalls::held == 0);
 }

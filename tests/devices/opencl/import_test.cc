@@ -32,9 +32,13 @@ bool said(const char* text) {
 
 struct Owner {
   int releases = 0;
+  int held = -1;  // objects, when it was told
 
   void watch(hal::ForeignMemory& memory) {
-    memory.on_release = [](void* context) { ++static_cast<Owner*>(context)->releases; };
+    memory.on_release = [](void* context) {
+      ++static_cast<Owner*>(context)->releases;
+      static_cast<Owner*>(context)->held = DriverCalls::held;
+    };
     memory.release_context = this;
   }
 };
@@ -87,6 +91,7 @@ TEST_CASE("a released owner: the device keeps the buffer until it is released", 
     CHECK(owner.releases == 0);
     device->release(*imported);
     CHECK(owner.releases == 1);
+    CHECK(owner.held == 0);  // after the last use
     CHECK(device->import_memory(foreign(object, 0)).error().code() == Code::kInvalidArgument);
   }
   CHECK(owner.releases == 1);
