@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "msgq/queue/fork_guard.h"
 #include "runtime/base/log_ring.h"
 
 namespace camshaft::frames {
@@ -130,6 +131,10 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_bytes_, other.size_bytes_);
   return *this;
+}
+
+void Mapping::replace_by_zeros() noexcept {
+  if (data_ != nullptr) queue::replace_by_zeros(data_, size_bytes_);
 }
 
 Mapping::~Mapping() {

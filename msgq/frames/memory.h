@@ -45,6 +45,9 @@ class Mapping {
   Mapping& operator=(Mapping&& other) noexcept;
   ~Mapping();
 
+  // See queue/fork_guard.h.
+  void replace_by_zeros() noexcept;
+
   std::byte* data() const { return data_; }
   uint64_t size_bytes() const { return size_bytes_; }
 

@@ -115,7 +115,24 @@ void FramePool::fill_control(const PoolOptions& options) {
   welcome_.slot_count = slot_count_;
 }
 
+// In a child made by fork().
+void FramePool::leave_to_parent() noexcept {
+  is_left_to_parent_ = true;
+  server_.leave_to_parent();
+  control_memory_.mapping.replace_by_zeros();
+  leases_memory_.mapping.replace_by_zeros();
+  for (Slot& slot : slots_) slot.memory.mapping.replace_by_zeros();
+}
+
+base::Status FramePool::refuse_child() noexcept {
+  return base::fail(base::Code::kNotFound, "frames.child",
+                    "pool '%s' belongs to the process that forked this one: open one of this "
+                    "process's own",
+                    name_.c_str());
+}
+
 base::Result<WritableFrame> FramePool::begin() noexcept {
+  if (is_left_to_parent_) return refuse_child();
   serve();
   for (uint32_t attempt = 0; attempt <= slot_count_; ++attempt) {
     const int slot = find_oldest_free();
@@ -174,6 +191,7 @@ bool FramePool::take(uint32_t slot) noexcept {
 
 base::Result<FrameRef> FramePool::publish(WritableFrame frame, const FrameInfo& info) noexcept {
   CAMSHAFT_CHECK(frame.pool_ == this);
+  if (is_left_to_parent_) return refuse_child();
   Slot& slot = slots_[frame.slot_];
   if (slot.open_accesses != 0 || info.exposure_end_ns < info.exposure_start_ns) {
     return base::fail(base::Code::kInvalidArgument, "frames.publish",
@@ -213,6 +231,7 @@ void FramePool::abandon(uint32_t slot) noexcept {
 }
 
 void FramePool::serve() noexcept {
+  if (is_left_to_parent_) return;
   const PoolServer::Changes changes =
       server_.serve(welcome_, std::span<const int>(fds_).first(2 + slot_count_));
   if (changes.left != 0) take_back(changes.left);

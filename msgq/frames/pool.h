@@ -25,6 +25,7 @@
 #include "msgq/frames/layout.h"
 #include "msgq/frames/memory.h"
 #include "msgq/frames/pool_socket.h"
+#include "msgq/queue/fork_guard.h"
 #include "runtime/base/status.h"
 
 namespace camshaft::frames {
@@ -76,6 +77,7 @@ class WritableFrame {
   uint32_t slot_;
 };
 
+// In a child made by fork() it is of no use, and harms nothing: kNotFound.
 class FramePool {
  public:
   // Load time. kInvalidArgument, kBusy (another producer has the name), kUnsupported (no such
@@ -115,6 +117,8 @@ class FramePool {
   };
 
   FramePool() = default;
+  void leave_to_parent() noexcept;
+  base::Status refuse_child() noexcept;
   base::Status make_memory(const PoolOptions& options);
   void fill_control(const PoolOptions& options);
   Shared<uint64_t>& lease_word(uint32_t slot) const { return leases_->slots[slot].word; }
@@ -139,6 +143,10 @@ class FramePool {
   int fds_[2 + kMaxSlots] = {};
   Welcome welcome_;
   PoolServer server_;
+  bool is_left_to_parent_ = false;
+  queue::ForkGuard guard_{
+      [](void* pool) noexcept { static_cast<FramePool*>(pool)->leave_to_parent(); },
+      this};  // last: gone first
 };
 
 }  // namespace camshaft::frames

@@ -96,6 +96,15 @@ base::Result<PoolServer> PoolServer::open(std::string_view pool,
   return server;
 }
 
+void PoolServer::leave_to_parent() noexcept {
+  socket_file_.leave_to_parent();
+  lock_.reset();
+  listener_.reset();
+  for (OwnedFd& connection : pending_) connection.reset();
+  for (OwnedFd& connection : connections_) connection.reset();
+  holders_ = 0;
+}
+
 PoolServer::Changes PoolServer::serve(const Welcome& welcome, std::span<const int> fds) noexcept {
   pollfd polled[1 + kMaxPending + kMaxHolders];
   polled[0] = {listener_.get(), POLLIN, 0};

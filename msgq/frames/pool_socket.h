@@ -36,6 +36,9 @@ class PoolServer {
   // One system call where nothing happened. hot path.
   Changes serve(const Welcome& welcome, std::span<const int> fds) noexcept;
 
+  // In a child made by fork(): closes all, so that lock and connections are the parent's alone.
+  void leave_to_parent() noexcept;
+
   uint32_t holders() const { return holders_; }
   // As the holder said itself: kNameBytes, printable, with a final zero.
   const char* holder_name(uint32_t holder) const { return names_[holder]; }
@@ -54,6 +57,7 @@ class PoolServer {
       return *this;
     }
     ~SocketFile();
+    void leave_to_parent() noexcept { path_.clear(); }
 
    private:
     std::string path_;

@@ -92,6 +92,19 @@ base::Status FrameReader::map(JoinedPool joined) {
   return base::ok();
 }
 
+// In a child made by fork().
+void FrameReader::leave_to_parent() noexcept {
+  connection_.reset();
+  leases_mapping_.replace_by_zeros();
+}
+
+base::Status FrameReader::refuse_child() const noexcept {
+  return base::fail(base::Code::kNotFound, "frames.child",
+                    "the reader of pool '%s' belongs to the process that forked this one: join it "
+                    "again",
+                    pool_.c_str());
+}
+
 FrameReader::~FrameReader() {
   for (uint32_t i = 0; i < welcome_.slot_count; ++i) CAMSHAFT_CHECK(slots_[i].leases == 0);
 }
@@ -194,6 +207,7 @@ base::Result<std::optional<FrameLease>> FrameReader::take_slot(uint32_t slot,
 }
 
 base::Result<std::optional<FrameLease>> FrameReader::try_receive(Take take) noexcept {
+  if (!connection_.is_open()) return refuse_child();
   look_after_starvation();
   for (int tries = 0; tries < kMaxTries; ++tries) {
     uint64_t sequence = 0;
@@ -237,6 +251,7 @@ base::Result<FrameLease> FrameReader::receive(Take take, int64_t deadline_ns) no
 }
 
 base::Result<FrameLease> FrameReader::acquire(const FrameRef& ref) noexcept {
+  if (!connection_.is_open()) return refuse_child();
   look_after_starvation();
   if (ref.pool_id == welcome_.pool_id && ref.slot < welcome_.slot_count && ref.sequence != 0) {
     CAMSHAFT_TRY_ASSIGN(std::optional<FrameLease> frame, take_slot(ref.slot, ref.sequence));

@@ -23,6 +23,7 @@
 #include "msgq/frames/layout.h"
 #include "msgq/frames/memory.h"
 #include "msgq/frames/pool_socket.h"
+#include "msgq/queue/fork_guard.h"
 #include "runtime/base/status.h"
 
 namespace camshaft::frames {
@@ -69,7 +70,8 @@ class FrameLease {
   FrameDescriptor descriptor_;
 };
 
-// One thread at a time, its leases included, which it outlives.
+// One thread at a time, its leases included, which it outlives. In a child made by fork() it gives
+// no frames, kNotFound, and its leases are no longer valid.
 class FrameReader {
  public:
   // Load time. kNotFound (no such pool), kBusy (it has kMaxHolders readers), kDeadlineExceeded (its
@@ -98,11 +100,13 @@ class FrameReader {
   // Of a slot, to be imported by a device at load time.
   FrameMemory memory(uint32_t slot) const;
   // A system call.
-  bool has_producer() const noexcept { return !is_hung_up(connection_); }
+  bool has_producer() const noexcept { return connection_.is_open() && !is_hung_up(connection_); }
 
  private:
   friend class FrameLease;
   FrameReader() = default;
+  void leave_to_parent() noexcept;
+  base::Status refuse_child() const noexcept;
   base::Status map(JoinedPool joined);
   Shared<uint64_t>& lease_word(uint32_t slot) const { return leases_->slots[slot].word; }
   int find(Take take, uint64_t& sequence) const noexcept;
@@ -133,6 +137,9 @@ class FrameReader {
   uint64_t last_ = 0;  // sequence of the newest frame received
   uint64_t missed_ = 0;
   uint64_t starved_ = 0;  // the pool's count of it when leases were last looked through
+  queue::ForkGuard guard_{
+      [](void* reader) noexcept { static_cast<FrameReader*>(reader)->leave_to_parent(); },
+      this};  // last: gone first
 };
 
 }  // namespace camshaft::frames

@@ -7,6 +7,12 @@
 
 namespace camshaft::queue {
 
+// A deadline `span_ns` after `now_ns`; the last there is where that is beyond it.
+constexpr int64_t time_after(int64_t now_ns, int64_t span_ns) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(now_ns, span_ns, &sum) ? INT64_MAX : sum;
+}
+
 // Sleeps while *word == expected, until woken or until `deadline_ns` on the monotonic clock. May
 // return for no reason.
 void futex_wait(const std::atomic<uint32_t>* word, uint32_t expected, int64_t deadline_ns) noexcept;

@@ -14,7 +14,8 @@ bool has_sane_sizes(const Constants& c) {
   return std::has_single_bit(c.page_bytes) && c.page_bytes >= 4096 &&
          std::has_single_bit(c.ring_bytes) && c.ring_bytes >= c.page_bytes &&
          c.ring_bytes <= kMaxRingBytes && std::has_single_bit(c.entries) &&
-         c.entries <= kMaxEntries && c.reader_slots >= 1 && c.reader_slots <= kMaxReaderSlots;
+         c.entries <= kMaxEntries && c.reader_slots >= 1 && c.reader_slots <= kMaxReaderSlots &&
+         c.unused_numbers <= c.first_sequence;
 }
 
 }  // namespace

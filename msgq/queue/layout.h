@@ -14,7 +14,7 @@
 namespace camshaft::queue {
 
 inline constexpr uint64_t kMagic = 0x0a51'4654'4653'4d43;  // "CMSFTFQ\n" in memory
-inline constexpr uint32_t kLayoutVersion = 1;
+inline constexpr uint32_t kLayoutVersion = 2;
 inline constexpr uint32_t kMaxReaderSlots = 64;
 inline constexpr uint64_t kLineBytes = 64;  // of a cache, and the alignment of payloads
 inline constexpr uint64_t kMaxRingBytes = uint64_t{1} << 35;
@@ -34,12 +34,14 @@ struct Constants {
   uint64_t check_up_to_bytes = 0;  // payloads up to this size carry a checksum
   uint64_t generation = 0;         // random, tells this file from the topic's others
   uint64_t first_sequence = 0;     // messages of this file are numbered from this + 1
-  uint64_t unused[6] = {};
+  uint64_t unused_numbers = 0;     // so many numbers up to that no message has
+  uint64_t unused[5] = {};
   uint64_t checksum = 0;  // of all the above
 };
 static_assert(sizeof(Constants) == 128);
 static_assert(offsetof(Constants, ring_bytes) == 24 && offsetof(Constants, reader_slots) == 36 &&
-              offsetof(Constants, schema_hash) == 40 && offsetof(Constants, first_sequence) == 64);
+              offsetof(Constants, schema_hash) == 40 && offsetof(Constants, first_sequence) == 64 &&
+              offsetof(Constants, unused_numbers) == 72);
 static_assert(offsetof(Constants, file_bytes) == 16 && offsetof(Constants, generation) == 56 &&
               offsetof(Constants, checksum) == 120);
 

@@ -109,7 +109,7 @@ Status Poller::wait(int64_t deadline_ns) noexcept {
   for (;;) {
     const int64_t now_ns = base::mono_time_ns();
     s.check_all(now_ns);
-    const int64_t until_ns = std::min(deadline_ns, now_ns + s.options.look_again_ns);
+    const int64_t until_ns = std::min(deadline_ns, time_after(now_ns, s.options.look_again_ns));
     if (now_ns >= deadline_ns) {
       return s.is_any_ready() ? base::ok() : Status(Code::kDeadlineExceeded, "queue.poller");
     }

@@ -40,11 +40,12 @@ class Opener {
 
   base::Result<Opened> open();
   // A new file with the topic's name, whose messages are numbered on from `last_sequence`.
-  base::Result<Opened> replace(uint64_t last_sequence);
+  base::Result<Opened> replace(uint64_t last_sequence, uint64_t unused_numbers);
   const std::string& path() const { return path_; }
 
  private:
-  base::Result<std::unique_ptr<TopicFile>> make(uint64_t last_sequence) const;
+  base::Result<std::unique_ptr<TopicFile>> make(uint64_t last_sequence,
+                                                uint64_t unused_numbers) const;
   // Nothing: try again, somebody else changed the name meanwhile.
   base::Result<std::optional<Opened>> try_new();
   base::Result<std::optional<Opened>> try_existing(std::unique_ptr<TopicFile> file);
@@ -66,21 +67,22 @@ base::Result<Opened> finished(std::unique_ptr<TopicFile> file) {
   return Opened{std::move(file), std::move(writer)};
 }
 
-base::Result<std::unique_ptr<TopicFile>> Opener::make(uint64_t last_sequence) const {
+base::Result<std::unique_ptr<TopicFile>> Opener::make(uint64_t last_sequence,
+                                                      uint64_t unused_numbers) const {
   CAMSHAFT_TRY_ASSIGN(const Constants constants,
                       make_constants(options_.size, options_.schema_hash,
-                                     options_.check_up_to_bytes, last_sequence));
+                                     options_.check_up_to_bytes, last_sequence, unused_numbers));
   return TopicFile::make(folder_, topic_, constants, options_.mode);
 }
 
-base::Result<Opened> Opener::replace(uint64_t last_sequence) {
-  CAMSHAFT_TRY_ASSIGN(std::unique_ptr<TopicFile> file, make(last_sequence));
+base::Result<Opened> Opener::replace(uint64_t last_sequence, uint64_t unused_numbers) {
+  CAMSHAFT_TRY_ASSIGN(std::unique_ptr<TopicFile> file, make(last_sequence, unused_numbers));
   CAMSHAFT_TRY(file->take_name(path_));
   return finished(std::move(file));
 }
 
 base::Result<std::optional<Opened>> Opener::try_new() {
-  CAMSHAFT_TRY_ASSIGN(std::unique_ptr<TopicFile> file, make(0));
+  CAMSHAFT_TRY_ASSIGN(std::unique_ptr<TopicFile> file, make(0, 0));
   CAMSHAFT_TRY_ASSIGN(const bool named, file->take_free_name(path_));
   if (!named) return std::optional<Opened>();
   CAMSHAFT_TRY_ASSIGN(Opened opened, finished(std::move(file)));
@@ -108,15 +110,18 @@ base::Result<std::optional<Opened>> Opener::try_existing(std::unique_ptr<TopicFi
                                                              options_.check_up_to_bytes, 0));
   const TopicView& view = file->view();
   uint64_t last = view.publisher->progress.newest.load(std::memory_order_acquire);
+  uint64_t unused = view.constants.unused_numbers;
   if (is_ours && fits(*file, wanted)) {
     auto opened = finished(std::move(file));
     if (opened) return std::optional<Opened>(std::move(*opened));
     base::log_line("the topic %s is damaged: making it anew", topic_.c_str());
     last = 0;
+    unused = 0;
   } else if (!is_ours) {
     last += view.constants.entries;  // the other one may still send some; numbers stay unique
+    unused += view.constants.entries;
   }
-  CAMSHAFT_TRY_ASSIGN(Opened opened, replace(last));
+  CAMSHAFT_TRY_ASSIGN(Opened opened, replace(last, unused));
   return std::optional<Opened>(std::move(opened));
 }
 
@@ -151,7 +156,7 @@ base::Result<std::optional<Opened>> Opener::try_damaged() {
                       topic_.c_str());
   }
   base::log_line("the topic %s can't be read: making it anew", topic_.c_str());
-  CAMSHAFT_TRY_ASSIGN(Opened opened, replace(0));
+  CAMSHAFT_TRY_ASSIGN(Opened opened, replace(0, 0));
   return std::optional<Opened>(std::move(opened));
 }
 
@@ -171,6 +176,9 @@ struct Publisher::State {
   bool is_gone = false;
 
   Status refuse_size(uint64_t size_bytes) noexcept;
+  bool is_moved() const noexcept {
+    return file->view().publisher->reservation.state.load(std::memory_order_acquire) == kStateMoved;
+  }
   Status gone() noexcept;
   void check_now(int64_t now_ns) noexcept;
   void ring_bells() noexcept;
@@ -208,8 +216,11 @@ Status Publisher::State::refuse_size(uint64_t size_bytes) noexcept {
 Status Publisher::State::gone() noexcept {
   if (!is_gone) {
     is_gone = true;
-    return base::fail(Code::kNotFound, "queue.gone",
-                      "the topic %s was taken over or removed: open it again", topic.c_str());
+    const char* const what = file->is_left_to_parent()
+                                 ? "belongs to the process that forked this one"
+                                 : "was taken over or removed";
+    return base::fail(Code::kNotFound, "queue.gone", "the topic %s %s: open it again",
+                      topic.c_str(), what);
   }
   return {Code::kNotFound, "queue.gone"};
 }
@@ -237,9 +248,7 @@ base::Result<std::span<std::byte>> Publisher::reserve(uint64_t size_bytes) noexc
   State& s = *state_;
   s.has_reservation = false;
   const TopicView& view = s.file->view();
-  if (view.publisher->reservation.state.load(std::memory_order_acquire) == kStateMoved) {
-    return s.gone();
-  }
+  if (s.is_moved()) return s.gone();
   if (size_bytes > view.max_message_bytes()) return s.refuse_size(size_bytes);
   std::byte* bytes = s.writer->reserve(size_bytes, s.options.if_held == IfHeld::kRevoke);
   if (bytes == nullptr) {
@@ -256,6 +265,10 @@ Status Publisher::commit(uint64_t size_bytes, uint64_t tag) noexcept {
   State& s = *state_;
   if (!s.has_reservation || size_bytes > s.reserved_bytes) {
     return {Code::kInvalidArgument, "queue.commit"};
+  }
+  if (s.is_moved()) {
+    s.has_reservation = false;
+    return s.gone();
   }
   const Constants& constants = s.file->view().constants;
   s.finish(size_bytes, tag, payload_check(constants, s.reserved, size_bytes));
@@ -286,14 +299,12 @@ Status Publisher::publish(base::Bytes payload, uint64_t tag) noexcept {
 Status Publisher::resize(const TopicSize& size) {
   State& s = *state_;
   s.has_reservation = false;
-  const TopicView& view = s.file->view();
-  if (view.publisher->reservation.state.load(std::memory_order_acquire) == kStateMoved) {
-    return s.gone();
-  }
+  if (s.is_moved()) return s.gone();
   PublisherOptions options = s.options;
   options.size = size;
   CAMSHAFT_TRY_ASSIGN(Opened opened,
-                      Opener(s.topic, s.folder, options).replace(s.writer->newest()));
+                      Opener(s.topic, s.folder, options)
+                          .replace(s.writer->newest(), s.file->view().constants.unused_numbers));
   s.options = options;
   s.writer = std::move(opened.writer);
   s.file = std::move(opened.file);

@@ -57,7 +57,7 @@ class Publisher {
 
   // Sends a copy. `tag` is the sender's own (a frame's number, a type). Hot path. Fails with
   // kInvalidArgument (larger than max_message_bytes), kBusy (see IfHeld), kNotFound (the topic was
-  // taken over or removed).
+  // taken over or removed, or this process was forked from the publisher's: open() it again).
   base::Status publish(base::Bytes payload, uint64_t tag = 0) noexcept;
 
   // Room for one message of up to `size_bytes`, aligned to 64 bytes, until commit() or cancel(). A

@@ -175,13 +175,19 @@ void RingReader::skip_overwritten() noexcept {
 }
 
 void RingReader::count_dropped(uint64_t count) noexcept {
-  dropped_ += count;
+  counters_.unreported += count;
   counters_.dropped += count;
   slot_.dropped.store(counters_.dropped, std::memory_order_relaxed);
 }
 
+void RingReader::count_missed(uint64_t count) noexcept {
+  if (!conflate_) return count_dropped(count);
+  counters_.conflated += count;
+  slot_.conflated.store(counters_.conflated, std::memory_order_relaxed);
+}
+
 void RingReader::count_revoked(const MessageInfo& info) noexcept {
-  dropped_ += info.dropped;
+  counters_.unreported += info.dropped;
   slot_.received.store(--counters_.received, std::memory_order_relaxed);
   count_dropped(1);
 }
@@ -189,8 +195,7 @@ void RingReader::count_revoked(const MessageInfo& info) noexcept {
 void RingReader::conflate_to_newest() noexcept {
   const uint64_t newest = view_.publisher->progress.newest.load(std::memory_order_acquire);
   if (newest <= next_ || !newest_is_sane(newest)) return;
-  counters_.conflated += newest - next_;
-  slot_.conflated.store(counters_.conflated, std::memory_order_relaxed);
+  count_missed(newest - next_);
   set_next(newest);
 }
 
@@ -227,7 +232,7 @@ base::Result<Message> RingReader::take(Check when) noexcept {
       if (!message.release()) continue;  // taken back meanwhile: it is overwritten
       return report_damage(Found::kDamaged);
     }
-    message.info_.dropped = std::exchange(dropped_, 0);
+    message.info_.dropped = std::exchange(counters_.unreported, 0);
     slot_.received.store(++counters_.received, std::memory_order_relaxed);
     set_next(next_ + 1);
     return base::Result<Message>(std::move(message));
@@ -270,7 +275,7 @@ base::Status RingReader::report_damaged_copy() noexcept {
 }
 
 void RingReader::put_back(const MessageInfo& info) noexcept {
-  dropped_ += info.dropped;
+  counters_.unreported += info.dropped;
   slot_.received.store(--counters_.received, std::memory_order_relaxed);
   set_next(info.sequence);
 }

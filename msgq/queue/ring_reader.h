@@ -15,6 +15,7 @@ struct ReaderCounters {
   uint64_t dropped = 0;
   uint64_t conflated = 0;
   uint64_t corrupt = 0;
+  uint64_t unreported = 0;  // of the dropped, those that no message has told yet
 };
 
 class RingReader {
@@ -37,6 +38,8 @@ class RingReader {
   base::Status report_damaged_copy() noexcept;
   // Takes back the last take(): the same message comes again, if it is not overwritten by then.
   void put_back(const MessageInfo& info) noexcept;
+  // Notes messages that will never come to this reader.
+  void count_missed(uint64_t count) noexcept;
   // Notes that the message taken last was revoked before it was used.
   void count_revoked(const MessageInfo& info) noexcept;
 
@@ -75,7 +78,6 @@ class RingReader {
   bool conflate_;
   bool is_holding_ = false;
   uint64_t next_ = 1;
-  uint64_t dropped_ = 0;  // since the last message
   ReaderCounters counters_;
   // What the memory said when damage was reported that may be repaired yet.
   uint64_t reported_stamp_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "msgq/queue/futex.h"
 #include "runtime/base/clock.h"
 
 namespace camshaft::queue {
@@ -22,7 +23,7 @@ template <typename Predicate>
 bool spin_until(int64_t spin_ns, int64_t deadline_ns, const Predicate& is_ready) noexcept {
   if (is_ready()) return true;
   if (spin_ns <= 0) return false;
-  const int64_t end_ns = std::min(base::mono_time_ns() + spin_ns, deadline_ns);
+  const int64_t end_ns = std::min(time_after(base::mono_time_ns(), spin_ns), deadline_ns);
   do {
     for (int i = 0; i < 32; ++i) {
       if (is_ready()) return true;

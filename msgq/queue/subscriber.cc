@@ -44,9 +44,8 @@ Status Subscriber::State::connect() noexcept {
   file = std::move(*opened);
   slot = *claimed;
   reader.emplace(file->view(), slot, options.conflate, counters);
-  if (was_connected) {  // the first messages of a new file are as new as those of the old one
-    const bool is_same = constants.generation == last_generation;
-    reader->set_next((is_same ? last_sequence : constants.first_sequence) + 1);
+  if (was_connected) {
+    resume();
   } else {
     reader->start(options.start);
   }
@@ -55,11 +54,23 @@ Status Subscriber::State::connect() noexcept {
   return base::ok();
 }
 
+// The first messages of a new file are as new as those of the old one. Between the two there may
+// have been others, which nobody can read any more.
+void Subscriber::State::resume() noexcept {
+  const Constants& constants = file->view().constants;
+  if (constants.generation == last_generation) return reader->set_next(last_sequence + 1);
+  reader->set_next(constants.first_sequence + 1);
+  const uint64_t sent = constants.first_sequence - constants.unused_numbers;
+  const uint64_t seen = last_sequence - last_unused;
+  if (sent > seen) reader->count_missed(sent - seen);
+}
+
 void Subscriber::State::disconnect() noexcept {
   if (file == nullptr) return;
   counters = reader->counters();
   last_sequence = reader->next() - 1;
   last_generation = file->view().constants.generation;
+  last_unused = file->view().constants.unused_numbers;
   reader.reset();
   file->release_slot(slot);
   file.reset();
@@ -112,7 +123,7 @@ std::optional<FutexWait> Subscriber::State::prepare_sleep(uint32_t bell) noexcep
 }
 
 void Subscriber::State::check_now(int64_t now_ns) noexcept {
-  next_check_ns = now_ns + options.look_again_ns;
+  next_check_ns = time_after(now_ns, options.look_again_ns);
   if (file != nullptr && !file->has_name() && is_done()) disconnect();
   if (file != nullptr) return;
   const Status status = connect();
@@ -203,7 +214,7 @@ Status Subscriber::wait(int64_t deadline_ns) noexcept {
     if (!sleep) return base::ok();
     if (now_ns >= deadline_ns) return {Code::kDeadlineExceeded, "queue.wait"};
     futex_wait(sleep->word, sleep->expected,
-               std::min(deadline_ns, now_ns + s.options.look_again_ns));
+               std::min(deadline_ns, time_after(now_ns, s.options.look_again_ns)));
     if (s.is_ready()) return base::ok();
   }
 }

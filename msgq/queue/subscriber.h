@@ -78,7 +78,8 @@ class Message {
   RingReader* reader_ = nullptr;  // that holds the lease; null where nothing is held
 };
 
-// One thread at a time.
+// One thread at a time. A child made by fork() leaves its parent's place to it, and takes one of
+// its own with the next call; a message held while forking is no longer valid in the child.
 class Subscriber {
  public:
   // The topic need not exist yet: the subscriber finds it when it appears, and follows it when it

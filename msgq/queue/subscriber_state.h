@@ -28,13 +28,16 @@ struct Subscriber::State {
   uint32_t topics_seen = 0;          // the domain's bell when the topic was looked for
   bool was_connected = false;
   uint64_t last_generation = 0;
-  bool has_failed = false;  // to connect, which has been or will be reported
-  base::Status pending;     // what is to be reported
+  uint64_t last_unused = 0;  // Constants::unused_numbers of the same file
+  bool has_failed = false;   // to connect, which has been or will be reported
+  base::Status pending;      // what is to be reported
   int64_t next_check_ns = 0;
 
   // Looks for the topic. Ok where it isn't there.
   base::Status connect() noexcept;
   void disconnect() noexcept;
+  // Goes on where the files before ended.
+  void resume() noexcept;
   // Connected, or the reason why not; follows a topic that has moved.
   base::Status follow() noexcept;
 

@@ -7,14 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 
 #include "msgq/queue/domain.h"
 #include "msgq/queue/futex.h"
+#include "msgq/queue/lease.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/clock.h"
 
@@ -61,6 +64,16 @@ void mark_moved(const std::string& path) {
   if (fd >= 0) ::close(fd);
 }
 
+// A descriptor of another open file of the same contents; -1 where the system gives none. Allowed
+// in a ForkGuard.
+int reopen_to_read(int fd) noexcept {
+  constexpr std::string_view kFolder = "/proc/self/fd/";
+  char path[kFolder.size() + 12] = {};
+  std::copy(kFolder.begin(), kFolder.end(), path);
+  std::to_chars(path + kFolder.size(), path + sizeof path - 1, fd);
+  return ::open(path, O_RDONLY | O_CLOEXEC);
+}
+
 bool is_locked(int fd, int64_t byte) {
   struct flock request = byte_lock(byte, F_WRLCK);
   return ::fcntl(fd, F_OFD_GETLK, &request) == 0 && request.l_type != F_UNLCK;
@@ -99,7 +112,8 @@ void store_words(void* to, const uint64_t* from, size_t words) noexcept {
 }
 
 base::Result<Constants> make_constants(const TopicSize& size, uint64_t schema_hash,
-                                       uint64_t check_up_to_bytes, uint64_t first_sequence) {
+                                       uint64_t check_up_to_bytes, uint64_t first_sequence,
+                                       uint64_t unused_numbers) {
   const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   if (size.ring_bytes == 0 || size.ring_bytes > kMaxRingBytes || size.messages == 0 ||
       size.messages > kMaxEntries || size.reader_slots == 0 ||
@@ -119,10 +133,40 @@ base::Result<Constants> make_constants(const TopicSize& size, uint64_t schema_ha
   constants.schema_hash = schema_hash;
   constants.check_up_to_bytes = check_up_to_bytes;
   constants.first_sequence = first_sequence;
+  constants.unused_numbers = unused_numbers;
   constants.generation = random_word();
   constants.file_bytes = geometry_of(constants).file_bytes;
   constants.checksum = checksum_of(constants);
   return constants;
+}
+
+TopicFile::TopicFile(int fd, std::string temporary_path)
+    : fd_(fd),
+      temporary_path_(std::move(temporary_path)),
+      guard_([](void* file) noexcept { static_cast<TopicFile*>(file)->leave_to_parent(); }, this) {}
+
+// In a child made by fork(). The locks are the open file's, which lives while somebody has it open
+// or mapped: all of that goes here, and leaves them to the parent alone. What a reader may hold
+// stays visible through another open file.
+void TopicFile::leave_to_parent() noexcept {
+  if (fd_ < 0) return;
+  const int reopened = publishes_ || mapping_ == nullptr ? -1 : reopen_to_read(fd_);
+  ::close(fd_);
+  fd_ = -1;
+  if (mapping_ == nullptr) return;
+  replace_by_zeros(mapping_, mapping_bytes_);
+  if (reopened >= 0) {
+    const Geometry g = geometry_of(view_.constants);
+    for (const uint64_t at : {g.ring_offset, g.file_bytes}) {
+      (void)::mmap(mapping_ + at, view_.constants.ring_bytes, PROT_READ, MAP_SHARED | MAP_FIXED,
+                   reopened, static_cast<off_t>(g.ring_offset));
+    }
+    ::close(reopened);
+  }
+  view_.publisher->reservation.state.store(kStateMoved, std::memory_order_relaxed);
+  for (uint32_t i = 0; i < view_.constants.reader_slots; ++i) {
+    view_.slots[i].lease.store(kLeaseRevoked, std::memory_order_relaxed);
+  }
 }
 
 base::Result<std::unique_ptr<TopicFile>> TopicFile::open(const std::string& path, Access access,
@@ -202,8 +246,6 @@ base::Status TopicFile::map(const Constants& constants, Access access, const std
                             "no %llu bytes of addresses for %s",
                             static_cast<unsigned long long>(bytes), path.c_str());
   }
-  mapping_ = memory;
-  mapping_bytes_ = bytes;
   auto* base_address = static_cast<std::byte*>(memory);
   // Who takes part shall not fault on its first messages.
   const int populate = access == Access::kLook ? 0 : MAP_POPULATE;
@@ -220,21 +262,27 @@ base::Status TopicFile::map(const Constants& constants, Access access, const std
       place(g.entries_offset, g.entries_offset, g.file_bytes - g.entries_offset, publishes) &&
       place(g.file_bytes, g.ring_offset, constants.ring_bytes, publishes);
   if (!placed) {
-    return base::fail_errno(Code::kIo, "queue.map", errno, "can't map %s", path.c_str());
+    const int error = errno;
+    ::munmap(memory, bytes);
+    return base::fail_errno(Code::kIo, "queue.map", error, "can't map %s", path.c_str());
   }
+  publishes_ = publishes;
   view_.constants = constants;
   view_.publisher = reinterpret_cast<PublisherArea*>(base_address);
   view_.wake = reinterpret_cast<WakeLine*>(base_address + g.readers_offset);
   view_.slots = reinterpret_cast<ReaderSlot*>(base_address + g.readers_offset + sizeof(WakeLine));
   view_.entries = reinterpret_cast<Entry*>(base_address + g.entries_offset);
   view_.ring = base_address + g.ring_offset;
+  mapping_bytes_ = bytes;
+  mapping_ = base_address;
   return base::ok();
 }
 
 TopicFile::~TopicFile() {
+  guard_.end();
   if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_bytes_);
-  ::close(fd_);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 base::Result<bool> TopicFile::take_free_name(const std::string& path) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "msgq/queue/fork_guard.h"
 #include "msgq/queue/layout.h"
 #include "msgq/queue/ring_writer.h"
 #include "msgq/queue/topic.h"
@@ -40,6 +41,11 @@ class TopicFile final : public SlotOwners {
 
   const TopicView& view() const { return view_; }
 
+  // Whether this process was forked from the one that opened the file. It has none of its locks
+  // then, and sees a topic without messages that has moved; what a reader held can still be looked
+  // at, and is no longer valid.
+  bool is_left_to_parent() const { return fd_ < 0; }
+
   // Gives a file made by make() the name, where nothing has it: false where something has.
   base::Result<bool> take_free_name(const std::string& path);
   // Takes the name over; the file that had it is marked as moved, and all that wait there woken.
@@ -64,8 +70,8 @@ class TopicFile final : public SlotOwners {
   uint32_t mode() const noexcept;
 
  private:
-  TopicFile(int fd, std::string temporary_path)
-      : fd_(fd), temporary_path_(std::move(temporary_path)) {}
+  TopicFile(int fd, std::string temporary_path);
+  void leave_to_parent() noexcept;
   base::Status map(const Constants& constants, Access access, const std::string& path);
   bool lock_byte(int64_t byte, bool lock) noexcept;
   bool is_byte_locked(int64_t byte) const noexcept;
@@ -73,8 +79,10 @@ class TopicFile final : public SlotOwners {
   int fd_;
   std::string temporary_path_;  // "": it has its final name
   TopicView view_;
-  void* mapping_ = nullptr;
+  bool publishes_ = false;
+  std::byte* mapping_ = nullptr;
   uint64_t mapping_bytes_ = 0;
+  ForkGuard guard_;
 };
 
 // Whether a publisher has a file that open() can't make sense of.
@@ -85,7 +93,8 @@ void remove_leftovers(const std::string& folder, std::string_view topic);
 
 // Constants of a file for these options; kInvalidArgument where they can't be met.
 base::Result<Constants> make_constants(const TopicSize& size, uint64_t schema_hash,
-                                       uint64_t check_up_to_bytes, uint64_t first_sequence);
+                                       uint64_t check_up_to_bytes, uint64_t first_sequence,
+                                       uint64_t unused_numbers = 0);
 
 // Copies between private and shared words, one atomic word at a time.
 void load_words(uint64_t* to, const void* from, size_t words) noexcept;

@@ -63,8 +63,15 @@ base::Result<std::vector<std::string>> list_topics(const DomainOptions& domain) 
 
 base::Result<TopicInfo> inspect_topic(std::string_view topic, const DomainOptions& domain) {
   CAMSHAFT_TRY_ASSIGN(const std::string path, topic_path(topic, domain));
-  CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<TopicFile> file,
-                      TopicFile::open(path, TopicFile::Access::kLook, domain));
+  const auto opened = TopicFile::open(path, TopicFile::Access::kLook, domain);
+  if (!opened && opened.error().code() == Code::kNotFound) {
+    return base::fail(Code::kNotFound, "queue.topic",
+                      "there is no topic '%.*s': nothing has published it yet, or it has another "
+                      "prefix",
+                      static_cast<int>(topic.size()), topic.data());
+  }
+  if (!opened) return opened.error();
+  const TopicFile* const file = opened->get();
   const TopicView& view = file->view();
   const Progress& progress = view.publisher->progress;
   TopicInfo info;

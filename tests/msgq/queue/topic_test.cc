@@ -250,6 +250,8 @@ TEST_CASE("topics can be listed, looked at and removed") {
   const TestDomain domain;
   CHECK(list_topics(domain.options()).value().empty());
   CHECK(inspect_topic("topic", domain.options()).error().code() == Code::kNotFound);
+  CHECK(last_sentence() ==
+        "there is no topic 'topic': nothing has published it yet, or it has another prefix");
   {
     auto publisher = try_publisher(domain, {.schema_hash = 5});
     auto other = Publisher::open("another", {.domain = domain.options()});

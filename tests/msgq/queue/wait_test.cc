@@ -143,6 +143,26 @@ TEST_CASE("a poller hears of each of its topics, of new ones and of those that m
   CHECK(poller->wait(in_ms(5)).code() == Code::kDeadlineExceeded);
 }
 
+TEST_CASE("spans without an end are no spans that have passed") {
+  const TestDomain domain;
+  const auto publisher = open_publisher(domain, "topic");
+  const bool spins = GENERATE(false, true);
+  auto opened = Subscriber::open(
+      "topic",
+      {.domain = domain.options(), .spin_ns = spins ? INT64_MAX : 0, .look_again_ns = INT64_MAX});
+  REQUIRE(opened);
+  auto poller = Poller::make({.spin_ns = spins ? INT64_MAX : 0, .look_again_ns = INT64_MAX});
+  REQUIRE(poller);
+  REQUIRE(poller->add(*opened).is_ok());
+  const int64_t deadline_ns = in_ms(5);
+  CHECK(opened->wait(deadline_ns).code() == Code::kDeadlineExceeded);
+  CHECK(base::mono_time_ns() >= deadline_ns);
+  CHECK(poller->wait(in_ms(5)).code() == Code::kDeadlineExceeded);
+  (void)publisher->publish({});
+  CHECK(opened->wait(INT64_MAX).is_ok());
+  CHECK(poller->wait(INT64_MAX).is_ok());
+}
+
 TEST_CASE("one message wakes all that sleep") {
   const TestDomain domain;
   const auto publisher = open_publisher(domain, "topic");
