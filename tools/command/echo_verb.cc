@@ -19,6 +19,8 @@ using base::Result;
 using base::Status;
 
 constexpr int64_t kSliceNs = 100'000'000;  // until Ctrl-C is seen
+constexpr size_t kFirstBytes = 65536;
+constexpr double kMostSeconds = 1e9;  // more is for ever
 
 struct EchoOptions {
   std::string topic;
@@ -29,11 +31,33 @@ struct EchoOptions {
   bool all = false;
 };
 
+// Says once why no message comes, where that is because nobody sends any.
+class Silence {
+ public:
+  Silence(const EchoOptions& options, Console& console) : options_(options), console_(console) {}
+
+  void note(const queue::Subscriber& subscriber) {
+    if (has_said_ || subscriber.has_publisher()) return;
+    has_said_ = true;
+    console_.note("'" + options_.topic + "' has no publisher" +
+                  (subscriber.is_connected() ? " any more" : " yet, or it has another --prefix") +
+                  ": waiting for one");
+  }
+
+ private:
+  const EchoOptions& options_;
+  Console& console_;
+  bool has_said_ = false;
+};
+
 // False where it was interrupted.
-Result<bool> wait_for_message(queue::Subscriber& subscriber, const EchoOptions& options) {
+Result<bool> wait_for_message(queue::Subscriber& subscriber, const EchoOptions& options,
+                              Silence& silence) {
   const int64_t start_ns = base::mono_time_ns();
   const int64_t end_ns =
-      options.timeout_s > 0 ? start_ns + static_cast<int64_t>(options.timeout_s * 1e9) : INT64_MAX;
+      options.timeout_s > 0
+          ? start_ns + static_cast<int64_t>(std::min(options.timeout_s, kMostSeconds) * 1e9)
+          : INT64_MAX;
   while (!is_interrupted()) {
     const int64_t now_ns = base::mono_time_ns();
     if (now_ns >= end_ns) {
@@ -44,21 +68,20 @@ Result<bool> wait_for_message(queue::Subscriber& subscriber, const EchoOptions& 
     const Status status = subscriber.wait(std::min(end_ns, now_ns + kSliceNs));
     if (status.is_ok()) return true;
     if (status.code() != Code::kDeadlineExceeded) return status;
+    silence.note(subscriber);
   }
   return false;
 }
 
 // The next message's bytes in `buffer`; sequence 0 where there is none after all.
 Result<queue::MessageInfo> receive(queue::Subscriber& subscriber, std::vector<std::byte>& buffer) {
-  buffer.resize(std::max<uint64_t>(1, subscriber.max_message_bytes()));
-  auto info = subscriber.receive(buffer);
-  // Not connected yet when the buffer was made, or the topic has grown.
-  if (!info && info.error().code() == Code::kInvalidArgument &&
-      buffer.size() < subscriber.max_message_bytes()) {
-    buffer.resize(subscriber.max_message_bytes());
-    info = subscriber.receive(buffer);
+  for (;;) {
+    auto info = subscriber.receive(buffer);
+    const uint64_t most = subscriber.max_message_bytes();
+    const bool is_too_small = !info && info.error().code() == Code::kInvalidArgument;
+    if (!is_too_small || buffer.size() >= most) return info;
+    buffer.resize(std::min(2 * buffer.size(), most));  // a topic may take much more than it gets
   }
-  return info;
 }
 
 void show(const Json& message, const EchoOptions& options, Console& console, Json& messages) {
@@ -80,12 +103,10 @@ Status echo(const EchoOptions& options, Console& console, Json& messages) {
   CAMSHAFT_TRY_ASSIGN(queue::Subscriber subscriber,
                       queue::Subscriber::open(options.topic, reading));
   catch_interrupts();
-  std::vector<std::byte> buffer;
+  std::vector<std::byte> buffer(kFirstBytes);
+  Silence silence(options, console);
   for (uint64_t shown = 0; options.count == 0 || shown < options.count;) {
-    if (!subscriber.is_connected() && !subscriber.is_ready()) {
-      console.progress("waiting for '" + options.topic + "', which nobody has published yet");
-    }
-    CAMSHAFT_TRY_ASSIGN(const bool is_there, wait_for_message(subscriber, options));
+    CAMSHAFT_TRY_ASSIGN(const bool is_there, wait_for_message(subscriber, options, silence));
     if (!is_there) break;
     const Result<queue::MessageInfo> info = receive(subscriber, buffer);
     if (!info && info.error().code() == Code::kCorrupt) {

@@ -40,12 +40,6 @@ Result<Looks> look_at_all(const TopOptions& options) {
   for (const std::string& name : names) {
     auto info = queue::inspect_topic(name, domain);
     if (!info && options.topics.empty()) continue;
-    if (!info && info.error().code() == base::Code::kNotFound) {
-      return base::fail(base::Code::kNotFound, "top.topic",
-                        "there is no topic '%s': nothing has published it yet, or it has another "
-                        "--prefix",
-                        name.c_str());
-    }
     if (!info) return info.error();
     looks[name] = {std::move(*info), base::mono_time_ns()};
   }

@@ -32,6 +32,8 @@ __all__ = ["Error", "PubMaster", "Service", "SubMaster", "new_message", "now_ns"
 _SCHEMA = os.path.join(ROOT, "msgq/schema/messages.capnp")
 _SERVICES = os.path.join(ROOT, "msgq/schema/services.toml")
 _loaded = {}
+_SLICE_NS = 100_000_000  # until a signal's handler runs, Ctrl-C's too
+_FOR_EVER_S = 1e9
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,18 @@ class SubMaster:
 
     def update(self, timeout_s=0.0):
         """Waits for messages, then takes them. Returns whether there was any."""
-        deadline = now_ns() + int(timeout_s * 1e9)
-        status = check(lib.camshaft_subscriber_update(self._handle, deadline), (DEADLINE_EXCEEDED,))
-        self._refresh()
+        deadline = now_ns() + int(min(timeout_s, _FOR_EVER_S) * 1e9)
+        updated = set()  # also by services that do not wake
+        status, is_last = DEADLINE_EXCEEDED, False
+        while status != 0 and not is_last:
+            until = now_ns() + _SLICE_NS
+            is_last = until >= deadline
+            status = check(lib.camshaft_subscriber_update(self._handle, min(until, deadline)),
+                           (DEADLINE_EXCEEDED,))
+            self._refresh()
+            updated |= {i for i, state in enumerate(self._states) if state.updated}
+        for i in updated:
+            self._states[i].updated = 1
         return status == 0
 
     def _refresh(self):
@@ -174,6 +185,8 @@ class SubMaster:
 
     def complaint(self):
         """Which services are late, by how much and since when, or not valid, and why; or ""."""
+        if not self._handle:
+            raise Error(1, "this SubMaster is closed")
         return lib.camshaft_subscriber_complaint(self._handle).decode(errors="replace")
 
     def close(self):
