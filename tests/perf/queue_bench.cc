@@ -4,8 +4,15 @@
 // moment when a message is put together to the moment when a receiver has it; in place where the
 // channel can, copied where it must be.
 //
-//   queue_bench [--rounds N] [--messages N] [--pause-us N] [--sizes 64,8192,1048576]
-//               [--receivers 1,4,12] [--only TEXT] [--spin] [--load N] [--pin] [--throughput]
+//   build/bench/queue [--quick] [--markdown] [--rounds N] [--messages N] [--pause-us N]
+//       [--sizes 64,8192,1048576] [--receivers 1,4,12] [--only TEXT] [--load BUSY_PROCESSES]
+//       [--conditions idle,loaded,spin,loaded-spin] [--pin] [--iceoryx2 PYTHON|none]
+//   build/bench/queue --throughput [--rounds N] [--sizes ...]
+//
+// All of it takes 10 to 20 minutes and says on standard error how far it is; --quick, a look at
+// whether it works, one or two. --markdown prints the README's table and all the others. Receivers
+// that spin have CPUs of their own where there are enough; --pin does the same for those that
+// sleep.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,18 +23,32 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "msgq/queue/spin.h"
 #include "runtime/base/clock.h"
 #include "runtime/realtime/deadline.h"
 #include "tests/perf/queue/channel.h"
+#include "tests/perf/queue/iceoryx2.h"
+#include "tests/perf/queue/series.h"
 
 namespace camshaft::perf {
 namespace {
+
+constexpr uint64_t kMaxReceivers = 16;  // as many slots as a topic has
+
+struct Condition {
+  const char* name;
+  bool spin;
+  bool is_loaded;
+};
+constexpr Condition kConditions[] = {{"idle", false, false},
+                                     {"loaded", false, true},
+                                     {"spin", true, false},
+                                     {"loaded-spin", true, true}};
 
 struct Arguments {
   int rounds = 5;
@@ -35,11 +56,18 @@ struct Arguments {
   int64_t pause_us = 1000;
   std::vector<uint64_t> sizes = {64, 8192, 1 << 20};
   std::vector<uint64_t> receivers = {1, 4, 12};
+  std::string conditions = "idle,loaded,spin,loaded-spin";
   std::string only;
-  bool spin = false;
+  std::string python = "build/peers/bin/python";  // that has iceoryx2
   bool pin = false;
+  bool markdown = false;
   bool throughput = false;
-  int load = 0;
+  int load = 0;  // 0: twice as many as there are CPUs
+
+  bool wants(const Condition& condition) const {
+    return ("," + conditions + ",").find(std::string(",") + condition.name + ",") !=
+           std::string::npos;
+  }
 };
 
 std::vector<uint64_t> numbers(const char* text) {
@@ -59,7 +87,11 @@ Arguments parse(int argc, char** argv) {
       require(i + 1 < argc, name.c_str());
       return argv[++i];
     };
-    if (name == "--rounds")
+    if (name == "--quick") {
+      a.rounds = 1;
+      a.messages = 50;
+      a.receivers = {1, 4};
+    } else if (name == "--rounds")
       a.rounds = std::atoi(value());
     else if (name == "--messages")
       a.messages = std::strtoull(value(), nullptr, 10);
@@ -73,8 +105,12 @@ Arguments parse(int argc, char** argv) {
       a.only = value();
     else if (name == "--load")
       a.load = std::atoi(value());
-    else if (name == "--spin")
-      a.spin = true;
+    else if (name == "--conditions")
+      a.conditions = value();
+    else if (name == "--iceoryx2")
+      a.python = value();
+    else if (name == "--markdown")
+      a.markdown = true;
     else if (name == "--pin")
       a.pin = true;
     else if (name == "--throughput")
@@ -82,6 +118,11 @@ Arguments parse(int argc, char** argv) {
     else
       require(false, ("argument " + name).c_str());
   }
+  if (a.load == 0) a.load = 2 * static_cast<int>(std::thread::hardware_concurrency());
+  for (const uint64_t receivers : a.receivers) {
+    require(receivers >= 1 && receivers <= kMaxReceivers, "1 to 16 receivers");
+  }
+  require(a.rounds > 0 && a.messages > 0, "rounds and messages");
   return a;
 }
 
@@ -98,21 +139,22 @@ uint32_t receiver_cpu(uint32_t index) {
   return cpus < 2 ? 0 : 1 + index % (cpus - 1);
 }
 
-struct Case {
-  const ChannelKind* kind;
-  Setup setup;
-  std::vector<int64_t> latencies;
-  uint64_t missing = 0;
+// How one channel is run once.
+struct Run {
+  uint64_t messages;
+  int64_t pause_us;
+  bool spin;
+  bool pin;
 };
 
 // What a receiver leaves for the process that started it.
 struct Results {
-  std::atomic<uint64_t> counts[64];
+  std::atomic<uint64_t> counts[kMaxReceivers];
   std::atomic<uint32_t> ready;
   int64_t latencies[1];
 };
 
-void receive_all(Channel& channel, const Arguments& a, Results* results, uint32_t index) {
+void receive_all(Channel& channel, const Run& a, Results* results, uint32_t index) {
   if (a.pin) pin_to(receiver_cpu(index));
   channel.begin_receiving(index);
   results->ready.fetch_add(1);
@@ -129,7 +171,7 @@ void receive_all(Channel& channel, const Arguments& a, Results* results, uint32_
   results->counts[index].store(count);
 }
 
-void pause_between(const Arguments& a) {
+void pause_between(const Run& a) {
   if (a.spin) {  // a sender that sleeps would have its caches and clock speed elsewhere
     const int64_t end_ns = base::mono_time_ns() + a.pause_us * 1000;
     while (base::mono_time_ns() < end_ns) queue::cpu_pause();
@@ -145,7 +187,7 @@ void send_one(Channel& channel, uint64_t number, bool is_last) {
   channel.send();
 }
 
-void send_all(Channel& channel, const Arguments& a, Results* results, uint32_t receivers) {
+void send_all(Channel& channel, const Run& a, Results* results, uint32_t receivers) {
   if (a.pin) pin_to(0);
   channel.begin_sending();
   while (results->ready.load() < receivers) realtime::sleep_until(base::mono_time_ns() + 1'000'000);
@@ -162,7 +204,7 @@ void send_all(Channel& channel, const Arguments& a, Results* results, uint32_t r
   realtime::sleep_until(base::mono_time_ns() + 10'000'000);
 }
 
-void run_processes(Channel& channel, const Arguments& a, Results* results, uint32_t receivers) {
+void run_processes(Channel& channel, const Run& a, Results* results, uint32_t receivers) {
   std::vector<pid_t> children;
   for (uint32_t i = 0; i <= receivers; ++i) {
     children.push_back(::fork());
@@ -178,7 +220,7 @@ void run_processes(Channel& channel, const Arguments& a, Results* results, uint3
   for (const pid_t child : children) ::waitpid(child, nullptr, 0);
 }
 
-void run_threads(Channel& channel, const Arguments& a, Results* results, uint32_t receivers) {
+void run_threads(Channel& channel, const Run& a, Results* results, uint32_t receivers) {
   channel.begin_sending();
   std::vector<std::thread> threads;
   for (uint32_t i = 0; i < receivers; ++i) {
@@ -198,45 +240,36 @@ void run_threads(Channel& channel, const Arguments& a, Results* results, uint32_
   for (std::thread& thread : threads) thread.join();
 }
 
-void run_case(Case& c, const Arguments& a) {
-  const uint32_t receivers = c.setup.receivers;
-  const size_t bytes = sizeof(Results) + sizeof(int64_t) * receivers * a.messages;
+// A channel of channel_kinds(), or iceoryx2 where there is no kind.
+struct Case {
+  const ChannelKind* kind;
+  Series series;
+};
+
+void run_kind(Case& c, const Run& run) {
+  Series& series = c.series;
+  const uint32_t receivers = series.setup.receivers;
+  const size_t bytes = sizeof(Results) + sizeof(int64_t) * receivers * run.messages;
   auto* results = static_cast<Results*>(shared_memory(bytes));
-  const std::unique_ptr<Channel> channel = c.kind->make(c.setup);
-  (c.kind->uses_threads ? run_threads : run_processes)(*channel, a, results, receivers);
+  const std::unique_ptr<Channel> channel = c.kind->make(series.setup);
+  (c.kind->uses_threads ? run_threads : run_processes)(*channel, run, results, receivers);
   for (uint32_t i = 0; i < receivers; ++i) {
     const uint64_t count = results->counts[i].load();
-    const int64_t* first = results->latencies + i * a.messages;
-    c.latencies.insert(c.latencies.end(), first, first + count);
-    c.missing += a.messages - count;
+    const int64_t* first = results->latencies + i * run.messages;
+    series.latencies_ns.insert(series.latencies_ns.end(), first, first + count);
+    series.missing += run.messages - count;
   }
   ::munmap(results, bytes);
 }
 
-double percentile_us(std::vector<int64_t>& sorted, double share) {
-  if (sorted.empty()) return -1;
-  const auto at = static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5);
-  return static_cast<double>(sorted[at]) / 1000;
-}
-
-void print(std::vector<Case>& cases) {
-  std::printf("%9s %4s  %-20s %9s %9s %9s %9s %8s %8s\n", "bytes", "recv", "", "p50 us", "p99",
-              "p99.9", "missing", "p50/bare", "p99/bare");
-  double bare50 = 0;
-  double bare99 = 0;
-  for (Case& c : cases) {
-    std::sort(c.latencies.begin(), c.latencies.end());
-    const double p50 = percentile_us(c.latencies, 0.5);
-    const double p99 = percentile_us(c.latencies, 0.99);
-    if (c.kind->make == make_futex) {
-      bare50 = p50;
-      bare99 = p99;
-    }
-    std::printf("%9llu %4u  %-20s %9.2f %9.2f %9.2f %9llu %8.2f %8.2f\n",
-                static_cast<unsigned long long>(c.setup.size_bytes), c.setup.receivers,
-                c.kind->name.c_str(), p50, p99, percentile_us(c.latencies, 0.999),
-                static_cast<unsigned long long>(c.missing), p50 / bare50, p99 / bare99);
+void run_case(Case& c, const Arguments& a) {
+  Series& series = c.series;
+  if (c.kind != nullptr) {
+    return run_kind(c, {a.messages, a.pause_us, series.setup.spin, a.pin || series.setup.spin});
   }
+  const std::vector<int64_t> ns = Iceoryx2(a.python).run(series.setup, a.messages, a.pause_us);
+  series.latencies_ns.insert(series.latencies_ns.end(), ns.begin(), ns.end());
+  series.missing += series.setup.receivers * a.messages - ns.size();
 }
 
 std::vector<pid_t> start_load(int processes) {
@@ -259,6 +292,7 @@ void print_throughput(const Arguments& a) {
     double best = 0;
     for (int round = 0; round < a.rounds; ++round) {
       const auto channel = make_queue_borrow({.receivers = 1, .size_bytes = size});
+      channel->begin_sending();
       channel->begin_receiving(0);
       constexpr int kCount = 20'000;
       const int64_t start_ns = base::mono_time_ns();
@@ -273,28 +307,96 @@ void print_throughput(const Arguments& a) {
   }
 }
 
-void measure(const Arguments& a) {
+bool has_iceoryx2(const Arguments& a) {
+  if (a.python == "none" || std::string("iceoryx2").find(a.only) == std::string::npos) return false;
+  const std::string problem = Iceoryx2(a.python).problem();
+  if (!problem.empty()) std::fprintf(stderr, "without iceoryx2: %s\n", problem.c_str());
+  return problem.empty();
+}
+
+// What is measured under one set of conditions, in turn.
+std::vector<Case> cases_of(const Condition& condition, const Arguments& a, bool with_iceoryx2) {
   std::vector<Case> cases;
   for (const uint64_t size : a.sizes) {
     for (const uint64_t receivers : a.receivers) {
+      const Setup setup = {static_cast<uint32_t>(receivers), size, condition.spin};
       for (const ChannelKind& kind : channel_kinds()) {
-        const bool selected = a.only.empty() || kind.name.find(a.only) != std::string::npos ||
-                              kind.make == make_futex;
+        const bool is_bare = kind.make == make_futex;
+        const bool selected = is_bare || kind.name.find(a.only) != std::string::npos;
         const bool fits = kind.max_bytes == nullptr || size <= kind.max_bytes();
-        if (!selected || !fits || (a.spin && !kind.can_spin)) continue;
-        cases.push_back({&kind, {static_cast<uint32_t>(receivers), size, a.spin}, {}, 0});
+        if (!selected || !fits || (condition.spin && !kind.can_spin)) continue;
+        cases.push_back({&kind, {kind.name, is_bare, setup, condition.is_loaded}});
+      }
+      if (with_iceoryx2 && !condition.spin) {
+        cases.push_back({nullptr, {"iceoryx2, from Python", false, setup, condition.is_loaded}});
       }
     }
   }
-  const std::vector<pid_t> load = start_load(a.load);
-  for (int round = 0; round < a.rounds; ++round) {
-    for (Case& c : cases) run_case(c, a);
+  return cases;
+}
+
+// A line now and then, on a terminal the same one again and again.
+class Progress {
+ public:
+  Progress(int rounds, size_t cases)
+      : rounds_(rounds), total_(static_cast<size_t>(rounds) * cases) {}
+
+  void note(int round, const Series& series) {
+    const int64_t now_ns = base::mono_time_ns();
+    ++done_;
+    if (now_ns < next_ns_ && done_ < total_) return;
+    next_ns_ = now_ns + (is_terminal_ ? 200'000'000 : 15'000'000'000);
+    const double spent_s = static_cast<double>(now_ns - start_ns_) * 1e-9;
+    const double left_s =
+        spent_s / static_cast<double>(done_) * static_cast<double>(total_ - done_);
+    std::fprintf(stderr,
+                 "%sround %d of %d, %zu of %zu measured, about %.0f s left; %s, %llu B, %u%s",
+                 is_terminal_ ? "\r\x1b[K" : "", round, rounds_, done_, total_, left_s,
+                 series.channel.c_str(), static_cast<unsigned long long>(series.setup.size_bytes),
+                 series.setup.receivers, is_terminal_ && done_ < total_ ? "" : "\n");
   }
-  for (const pid_t process : load) ::kill(process, SIGKILL);
-  std::printf("%s, %d busy processes, %d rounds of %llu messages, one every %lld us\n",
-              a.spin ? "spinning" : "sleeping", a.load, a.rounds,
-              static_cast<unsigned long long>(a.messages), static_cast<long long>(a.pause_us));
-  print(cases);
+
+ private:
+  int rounds_;
+  size_t total_;
+  size_t done_ = 0;
+  bool is_terminal_ = ::isatty(STDERR_FILENO) != 0;
+  int64_t start_ns_ = base::mono_time_ns();
+  int64_t next_ns_ = 0;
+};
+
+void measure(const Arguments& a) {
+  const bool with_iceoryx2 = has_iceoryx2(a);
+  std::vector<std::pair<Condition, std::vector<Case>>> groups;
+  size_t count = 0;
+  for (const Condition& condition : kConditions) {
+    if (!a.wants(condition)) continue;
+    groups.emplace_back(condition, cases_of(condition, a, with_iceoryx2));
+    count += groups.back().second.size();
+  }
+  require(count > 0, "--conditions: idle, loaded, spin, loaded-spin");
+  Progress progress(a.rounds, count);
+  for (int round = 1; round <= a.rounds; ++round) {
+    for (auto& [condition, cases] : groups) {
+      const std::vector<pid_t> load = start_load(condition.is_loaded ? a.load : 0);
+      for (Case& c : cases) {
+        run_case(c, a);
+        progress.note(round, c.series);
+      }
+      for (const pid_t process : load) {
+        ::kill(process, SIGKILL);
+        ::waitpid(process, nullptr, 0);
+      }
+    }
+  }
+  std::vector<Series> all;
+  for (auto& [condition, cases] : groups) {
+    for (Case& c : cases) all.push_back(std::move(c.series));
+  }
+  std::printf("%d rounds of %llu messages, one every %lld us; loaded: %d busy processes\n\n",
+              a.rounds, static_cast<unsigned long long>(a.messages),
+              static_cast<long long>(a.pause_us), a.load);
+  (a.markdown ? print_markdown : print_text)(all);
 }
 
 }  // namespace

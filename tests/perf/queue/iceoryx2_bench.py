@@ -85,12 +85,16 @@ def main():
     parser.add_argument("--pause-us", type=int, default=1000)
     parser.add_argument("--sizes", default="64,8192,1048576")
     parser.add_argument("--receivers", default="1,4,12")
+    parser.add_argument("--raw", action="store_true", help="print every latency, in nanoseconds")
     options = parser.parse_args()
     iox2.set_log_level(iox2.LogLevel.Error)
     for size in map(int, options.sizes.split(",")):
         for receivers in map(int, options.receivers.split(",")):
             all_ns = sorted(n for _ in range(options.rounds) for n in run_case(
                 size, receivers, options.messages, options.pause_us * 1e-6))
+            if options.raw:
+                print("\n".join(map(str, all_ns)))
+                continue
             shares = [all_ns[round(p * (len(all_ns) - 1))] / 1000 for p in (0.5, 0.99, 0.999)]
             print("%9d %4d  %-20s %9.2f %9.2f %9.2f" % (size, receivers, "iceoryx2 (Python)", *shares),
                   flush=True)

@@ -22,14 +22,20 @@ class QueueChannel : public Channel {
   QueueChannel(const Setup& setup, bool copies, bool polls)
       : setup_(setup), copies_(copies), polls_(polls), buffer_(setup.size_bytes) {
     domain_.prefix = "bench-" + std::to_string(::getpid());
-    begin_sending_before_fork();
   }
   ~QueueChannel() override {
-    if (publisher_ && ::getpid() == owner_) {
-      publisher_.reset();
-      std::error_code ignored;
+    std::error_code ignored;
+    if (::getpid() == owner_) {
       std::filesystem::remove_all("/dev/shm/camshaft_" + domain_.prefix, ignored);
     }
+  }
+
+  void begin_sending() override {
+    auto opened = queue::Publisher::open(
+        "bench",
+        {.domain = domain_, .size = {.ring_bytes = 8 * setup_.size_bytes, .messages = 64}});
+    require(opened.has_value(), "open");
+    publisher_.emplace(std::move(*opened));
   }
 
   std::byte* space() override {
@@ -72,15 +78,6 @@ class QueueChannel : public Channel {
   }
 
  private:
-  // Before the processes part, so that every reader finds the topic.
-  void begin_sending_before_fork() {
-    auto opened = queue::Publisher::open(
-        "bench",
-        {.domain = domain_, .size = {.ring_bytes = 8 * setup_.size_bytes, .messages = 64}});
-    require(opened.has_value(), "open");
-    publisher_.emplace(std::move(*opened));
-  }
-
   Setup setup_;
   bool copies_;
   bool polls_;
