@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The bridge program: topics from one domain to another through a port of this machine."""
 
+import contextlib
 import os
 import re
 import socket
@@ -108,6 +109,37 @@ class Bridge(unittest.TestCase):
         got, report = self.carry("other")
         self.assertIsNone(got)
         self.assertRegex(report, r"peers: 0 let in, [1-9]\d* refused")
+
+    def test_bridges_that_are_killed_are_found_again(self):
+        """Each end in turn, and rubbish at the port between."""
+        vehicle_key, desk_key = (self.make_keys(n) for n in ("vehicle", "desk"))
+        ends = {"vehicle": ("--allow", self.allow(desk_key), "--export", "health",
+                            "--export-at", self.endpoint),
+                "desk": ("--server-key", vehicle_key, "--import", "health",
+                         "--import-from", self.endpoint)}
+        bridges = {name: self.start(name, *arguments) for name, arguments in ends.items()}
+        with messaging.PubMaster(["health"], prefix=self.domains["vehicle"].prefix) as pub, \
+                messaging.SubMaster(["health"], prefix=self.domains["desk"].prefix) as sub:
+            def arrives(text):
+                for _ in range(3000):
+                    message = messaging.new_message("health")
+                    message.health.process = text
+                    pub.send("health", message)
+                    if sub.update(0.02) and sub.message("health").health.process == text:
+                        return True
+                return False
+            self.assertTrue(arrives("first"))
+            for killed in ("vehicle", "desk"):
+                bridges[killed].kill()
+                bridges[killed].wait()
+                bridges[killed] = self.start(killed, *ends[killed])
+                port = int(self.endpoint.rpartition(":")[2])
+                with contextlib.suppress(ConnectionError), \
+                        socket.create_connection(("127.0.0.1", port)) as stranger:
+                    stranger.sendall(os.urandom(10000))
+                self.assertTrue(arrives("after the end of the " + killed))
+        for bridge in bridges.values():
+            self.assertIsNone(bridge.poll())
 
     def test_mistakes_are_one_sentence_each(self):
         self.make_keys("vehicle")

@@ -162,7 +162,8 @@ class Messages(unittest.TestCase):
         done = self.run_verb("echo", "controls", "--timeout", "0.2")
         self.assertIn("note: 'controls' has no publisher any more: waiting", done.stderr)
         echo = subprocess.Popen([CAMSHAFT, "echo", "controls", "--count", "1", "--json", "--prefix",
-                                 self.domain.prefix], stdout=subprocess.PIPE, text=True)
+                                 self.domain.prefix], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, text=True)
         self.start_sender()
         self.assertEqual(len(json.loads(echo.communicate()[0])["messages"]), 1)
 
