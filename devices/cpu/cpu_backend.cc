@@ -28,7 +28,7 @@ using hal::Status;
 // Kernels load and store whole vectors at the start of a parameter.
 constexpr uint32_t kAlignment = 64;
 
-hal::DeviceInfo describe(uint32_t threads) {
+hal::DeviceInfo describe_cpu(uint32_t threads) {
   hal::DeviceInfo info;
   const HostCpu& cpu = host_cpu();
   info.backend = "cpu";
@@ -89,7 +89,7 @@ Status check_import(const hal::ForeignMemory& memory) {
 class CpuDevice final : public hal::Device, private HandleLookup {
  public:
   CpuDevice(std::unique_ptr<ThreadPool> pool, const MemoryPolicy& policy, hwio::MemoryCalls& calls)
-      : info_(describe(pool->thread_count())),
+      : info_(describe_cpu(pool->thread_count())),
         policy_(policy),
         calls_(calls),
         pool_(std::move(pool)) {}
@@ -202,7 +202,7 @@ Result<hal::Ticket> CpuDevice::submit(hal::CommandList list,
 }  // namespace
 
 std::vector<hal::DeviceInfo> probe() {
-  return {describe(std::min(usable_cpu_count(), kMaxThreads))};
+  return {describe_cpu(std::min(usable_cpu_count(), kMaxThreads))};
 }
 
 Result<std::unique_ptr<hal::Device>> open(const hal::OpenOptions& options) {

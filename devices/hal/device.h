@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/status.h"
 
@@ -136,6 +137,18 @@ struct ForeignMemory {
   void* release_context = nullptr;
 };
 
+// What a driver once made of a program, so that it need not be made again.
+struct DriverBinary {
+  std::string driver;  // device, platform and version: another one can't use it
+  std::string digest;  // of what it was made from
+  std::vector<std::byte> bytes;
+};
+struct DriverBinaryView {
+  std::string_view driver = {};
+  std::string_view digest = {};
+  std::span<const std::byte> bytes = {};
+};
+
 // A binary for load(): what it is and its bytes. The bytes may go away after load() returns.
 struct ProgramImage {
   std::string_view format = {};  // "elf-shared-object", "opencl-c", "spirv", "cubin", ...
@@ -143,6 +156,9 @@ struct ProgramImage {
   std::span<const std::string_view> kernels = {};  // a launch names one by its index here
   // Of info().features, those that the kernels use: some must be asked of the system first.
   std::span<const std::string> features = {};
+  // What driver_binaries() gave earlier, here or elsewhere. Those that don't fit are passed over,
+  // with a notice in the log.
+  std::span<const DriverBinaryView> driver_binaries = {};
 };
 
 // Where a kernel argument's memory is: a buffer fixed at record(), or a slot that each submit()
@@ -199,8 +215,14 @@ class Device {
   // Load time. Fails with kWrongTarget if the image is not for this device, kCorrupt if it is
   // malformed.
   virtual Result<Program> load(const ProgramImage& image) = 0;
+  // Load time. What the driver made of the program, and of lists that were recorded with it, for
+  // later loads. Some drivers finish their work in a first run. Default: kUnsupported.
+  virtual Result<std::vector<DriverBinary>> driver_binaries(Program program);
   // Load time. `slot_count`: how many bindings each submit() of this list gets.
   virtual Result<CommandList> record(std::span<const Command> commands, uint32_t slot_count) = 0;
+  // In which form a list is played, for people: "11 of 12 launches by cl_khr_command_buffer".
+  // Empty where a backend has one form only.
+  virtual std::string describe(CommandList /*list*/) { return {}; }
 
   // Releases one handle; work that uses it must be done. Unknown handles are ignored.
   virtual void release(Buffer buffer) = 0;
@@ -222,6 +244,12 @@ inline Result<Buffer> Device::import_memory(const ForeignMemory& /*memory*/) {
   return base::fail(base::Code::kUnsupported, "hal.import_memory",
                     "the %s device can't use memory that it did not allocate: copy the memory into "
                     "a buffer",
+                    info().backend);
+}
+
+inline Result<std::vector<DriverBinary>> Device::driver_binaries(Program /*program*/) {
+  return base::fail(base::Code::kUnsupported, "hal.driver_binaries",
+                    "the %s device's programs are binaries already: no driver makes one of them",
                     info().backend);
 }
 

@@ -45,7 +45,11 @@ class FaultDevice final : public Device {
   Result<Allocation> allocate(uint64_t size_bytes, MemoryKind kind) override;
   Result<Buffer> import_memory(const ForeignMemory& memory) override;
   Result<Program> load(const ProgramImage& image) override;
+  Result<std::vector<DriverBinary>> driver_binaries(Program program) override {
+    return inner_->driver_binaries(program);
+  }
   Result<CommandList> record(std::span<const Command> commands, uint32_t slot_count) override;
+  std::string describe(CommandList list) override { return inner_->describe(list); }
   void release(Buffer buffer) override { inner_->release(buffer); }
   void release(Program program) override { inner_->release(program); }
   void release(CommandList list) override { inner_->release(list); }

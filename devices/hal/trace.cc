@@ -54,13 +54,13 @@ std::string TraceDevice::to_text() const {
   for (const TraceEntry& e : entries()) {
     char copies[24] = "";
     if (e.copies != 0) std::snprintf(copies, sizeof copies, ", copies: %" PRIu32, e.copies);
-    char line[184];
+    char line[264];
     std::snprintf(line, sizeof line,
                   "%8" PRIu64 " %18.9f s %12.3f us  %-20s handle %-6" PRIu32 " %-12" PRIu64
-                  " %s%s\n",
+                  " %s%s%s%s\n",
                   e.sequence, static_cast<double>(e.start_ns) * 1e-9,
                   static_cast<double>(e.duration_ns) * 1e-3, call_name(e.call), e.handle, e.detail,
-                  base::code_name(e.code), copies);
+                  base::code_name(e.code), copies, e.note[0] == 0 ? "" : "  ", e.note);
     text += line;
   }
   return text;
@@ -74,10 +74,12 @@ std::string TraceDevice::to_json() const {
     std::snprintf(object, sizeof object,
                   "%s{\"sequence\": %" PRIu64 ", \"call\": \"%s\", \"start_ns\": %" PRId64
                   ", \"duration_ns\": %" PRId64 ", \"handle\": %" PRIu32 ", \"copies\": %" PRIu32
-                  ", \"detail\": %" PRIu64 ", \"result\": \"%s\"}",
+                  ", \"detail\": %" PRIu64 ", \"result\": \"%s\"",
                   separator, e.sequence, call_name(e.call), e.start_ns, e.duration_ns, e.handle,
                   e.copies, e.detail, base::code_name(e.code));
     json += object;
+    if (e.note[0] != 0) json += ", \"note\": " + json_string(e.note);
+    json += '}';
     separator = ",\n";
   }
   return json + "\n]}\n";
@@ -112,6 +114,9 @@ Result<CommandList> TraceDevice::record(std::span<const Command> commands, uint3
   entry.copies = static_cast<uint32_t>(
       std::count_if(commands.begin(), commands.end(),
                     [](const Command& command) { return command.kind == CommandKind::kCopy; }));
+  if (result) {
+    std::snprintf(entry.note, sizeof entry.note, "%s", inner_->describe(*result).c_str());
+  }
   return result;
 }
 

@@ -24,6 +24,7 @@ struct TraceEntry {
   uint32_t handle = 0;  // returned by the call or passed to it; 0: none
   Call call = Call::kAllocate;
   base::Code code = base::Code::kOk;
+  char note[64] = "";  // record: what the device says of the list (Device::describe)
 };
 
 class TraceDevice final : public Device {
@@ -42,7 +43,11 @@ class TraceDevice final : public Device {
   Result<Allocation> allocate(uint64_t size_bytes, MemoryKind kind) override;
   Result<Buffer> import_memory(const ForeignMemory& memory) override;
   Result<Program> load(const ProgramImage& image) override;
+  Result<std::vector<DriverBinary>> driver_binaries(Program program) override {
+    return inner_->driver_binaries(program);
+  }
   Result<CommandList> record(std::span<const Command> commands, uint32_t slot_count) override;
+  std::string describe(CommandList list) override { return inner_->describe(list); }
   void release(Buffer buffer) override;
   void release(Program program) override;
   void release(CommandList list) override;

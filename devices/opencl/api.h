@@ -32,8 +32,10 @@ namespace camshaft::opencl {
   X(clRetainMemObject)                        \
   X(clReleaseMemObject)                       \
   X(clCreateProgramWithSource)                \
+  X(clCreateProgramWithBinary)                \
   X(clBuildProgram)                           \
   X(clGetProgramBuildInfo)                    \
+  X(clGetProgramInfo)                         \
   X(clReleaseProgram)                         \
   X(clCreateKernel)                           \
   X(clGetKernelInfo)                          \

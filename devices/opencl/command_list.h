@@ -2,9 +2,13 @@
 // Recorded commands as calls with everything decided: a kernel object a launch, its arguments set.
 #pragma once
 
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl_ext.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "devices/hal/device.h"
@@ -57,15 +61,30 @@ struct SharedMemory {
   hal::Flow flow = hal::Flow::kBoth;
 };
 
+// cl_recording_qcom
+using Recording = struct RecordingHandle*;
+
+// Launches that are started with one call (replay.h), from a step on: one of the two objects.
+struct Replay {
+  size_t first = 0;
+  size_t count = 0;
+  Object<cl_command_buffer_khr> buffer;
+  Object<Recording> recording;
+};
+
 struct CommandSteps {
   Object<cl_program> single;  // where one kernel does the work of all launches (single_launch.h)
+  std::string single_digest;  // BuiltProgram::digest
+  hal::Program single_of;     // whose text it is made from
   Object<cl_mem> meeting;     // where its groups wait for one another
   std::vector<Step> steps;
+  std::vector<Replay> replays;  // of some of the steps, which are there, too; rising
   std::vector<Patch> patches;
   std::vector<Slot> slots;
   std::vector<SharedMemory> shared;  // each once
   std::vector<Memory*> taken;        // of the submit under way; never grows
   bool has_stamps = false;
+  hal::Ticket last = 0;     // of the last submit
   hal::Ticket stamped = 0;  // the last submit whose time stamps are not written yet; 0: none
 };
 

@@ -46,6 +46,16 @@ std::string platform_text(const Api& api, cl_platform_id platform) {
   return name;
 }
 
+// All that a binary of the device's driver depends on. Control characters would damage a plan.
+std::string driver_text(const Api& api, cl_platform_id platform, cl_device_id device) {
+  std::string text = device_text(api, device, CL_DEVICE_NAME) + " (" +
+                     platform_text(api, platform) + "), " +
+                     device_text(api, device, CL_DEVICE_VERSION) + ", driver " +
+                     device_text(api, device, CL_DRIVER_VERSION);
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return text;
+}
+
 // "OpenCL 3.0 anything": 30.
 uint32_t parse_version(const std::string& text) {
   unsigned major = 0;
@@ -80,6 +90,10 @@ std::vector<cl_platform_id> platforms(const Api& api) {
 
 }  // namespace
 
+bool has_extension(const FoundDevice& device, std::string_view name) {
+  return has_word(device.extensions, name);
+}
+
 FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_id device) {
   FoundDevice found;
   found.platform = platform;
@@ -92,18 +106,19 @@ FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_i
                 device_text(api, device, CL_DEVICE_NAME).c_str(),
                 platform_text(api, platform).c_str());
   std::snprintf(info.arch, sizeof info.arch, "opencl-c");
-  const std::string extensions = device_text(api, device, CL_DEVICE_EXTENSIONS);
-  info.features = features_of(extensions);
+  found.driver = driver_text(api, platform, device);
+  found.extensions = device_text(api, device, CL_DEVICE_EXTENSIONS);
+  info.features = features_of(found.extensions);
   // Each unit runs a group; an NVIDIA device's do so at the same time.
   const auto units = device_value<cl_uint>(api, device, CL_DEVICE_MAX_COMPUTE_UNITS);
-  found.is_nvidia = is_nvidia(api, device, extensions);
+  found.is_nvidia = is_nvidia(api, device, found.extensions);
   found.groups_at_once = found.is_nvidia || units == 1 ? units : 0;
   found.shared_bytes = device_value<cl_ulong>(api, device, CL_DEVICE_LOCAL_MEM_SIZE);
   found.most_items = device_value<size_t>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   info.memory_bytes = device_value<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_SIZE);
   info.buffer_alignment = kAlignment;
   info.import_alignment = is_cpu ? kAlignment : kPageBytes;
-  found.imports = find_import_support(api, platform, device, extensions);
+  found.imports = find_import_support(api, platform, device, found.extensions);
   found.shares_host_memory = found.imports.host_memory;
   info.imports = import_kinds(found.imports);
   info.host_coherent = is_cpu;

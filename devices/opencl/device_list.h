@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "devices/hal/device.h"
@@ -16,6 +17,8 @@ struct FoundDevice {
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
   hal::DeviceInfo info;
+  std::string driver;               // device, platform and version, as in hal::DriverBinary
+  std::string extensions;           // separated by blanks
   uint32_t version = 0;             // of the device: 12 is OpenCL 1.2
   bool is_full_profile = false;     // 64-bit integers, correct rounding
   bool has_compiler = false;        // builds programs from source
@@ -29,6 +32,9 @@ struct FoundDevice {
   uint64_t cache_line_bytes = 64;
   ImportSupport imports;
 };
+
+// Whether the device has an extension.
+bool has_extension(const FoundDevice& device, std::string_view name);
 
 // Describes one device.
 FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_id device);

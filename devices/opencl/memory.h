@@ -37,6 +37,7 @@ struct Memory {
   uint64_t offset_bytes = 0;  // of the buffer in the object
   uint64_t size_bytes = 0;
   Object<cl_mem> copy;        // the host's, mapped; or `owned` is
+  void* copy_map = nullptr;   // where
   std::byte* host = nullptr;  // its address while mapped, or of the copy; null: never seen
   bool is_mapped = false;
   bool has_copy = false;

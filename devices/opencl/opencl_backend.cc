@@ -11,6 +11,7 @@
 #include "devices/opencl/import.h"
 #include "devices/opencl/memory.h"
 #include "devices/opencl/program.h"
+#include "devices/opencl/replay.h"
 #include "devices/opencl/timeline.h"
 #include "runtime/base/bytes.h"
 
@@ -27,15 +28,23 @@ constexpr uint64_t kPageBytes = 4096;
 class OpenClDevice final : public hal::Device, private HandleLookup {
  public:
   OpenClDevice(const Api& api, const FoundDevice& found, Connection connection, uint32_t spin_ns)
-      : api_(api), found_(found), connection_(std::move(connection)), timeline_(api, spin_ns) {}
+      : api_(api),
+        found_(found),
+        connection_(std::move(connection)),
+        replayer_(api, found_, connection_.context.get()),
+        timeline_(api, spin_ns) {}
   ~OpenClDevice() override;
 
   const hal::DeviceInfo& info() const override { return found_.info; }
   Result<hal::Allocation> allocate(uint64_t size_bytes, hal::MemoryKind kind) override;
   Result<hal::Buffer> import_memory(const hal::ForeignMemory& memory) override;
   Result<hal::Program> load(const hal::ProgramImage& image) override;
+  Result<std::vector<hal::DriverBinary>> driver_binaries(hal::Program program) override;
   Result<hal::CommandList> record(std::span<const hal::Command> commands,
                                   uint32_t slot_count) override;
+  std::string describe(hal::CommandList list) override {
+    return describe_list(replayer_, **lists_.find(list.id));
+  }
   void release(hal::Buffer buffer) override;
   void release(hal::Program program) override { (void)programs_.take(program.id); }
   void release(hal::CommandList list) override { (void)lists_.take(list.id); }
@@ -57,9 +66,11 @@ class OpenClDevice final : public hal::Device, private HandleLookup {
   Result<Memory> make_memory(uint64_t size_bytes, hal::MemoryKind kind);
   cl_int map(Memory& memory, cl_bool blocking) noexcept;
   cl_int unmap(Memory& memory) noexcept;
+  bool unmap_for_good(Memory& memory) noexcept;
   Result<hal::Buffer> keep(Memory memory);
   cl_int run(CommandSteps& list, std::span<const hal::Binding> bindings,
              hal::Ticket* ticket) noexcept;
+  cl_int enqueue(CommandSteps& list) noexcept;
   cl_int take(Memory& memory, hal::Flow flow, CommandSteps& list) noexcept;
   cl_int acquire(Memory& memory) noexcept;
   cl_int give_back(CommandSteps& list, cl_event* last) noexcept;
@@ -71,6 +82,7 @@ class OpenClDevice final : public hal::Device, private HandleLookup {
   const Api& api_;
   FoundDevice found_;
   Connection connection_;
+  Replayer replayer_;
   Timeline timeline_;
   hal::HandleTable<std::unique_ptr<Memory>> buffers_;  // lists point to them
   hal::HandleTable<BuiltProgram> programs_;
@@ -80,7 +92,7 @@ class OpenClDevice final : public hal::Device, private HandleLookup {
 };
 
 OpenClDevice::~OpenClDevice() {
-  for (auto& entry : buffers_.entries()) (void)unmap(*entry.value);
+  for (auto& entry : buffers_.entries()) unmap_for_good(*entry.value);
   api_.clFinish(queue());
 }
 
@@ -109,6 +121,17 @@ cl_int OpenClDevice::unmap(Memory& memory) noexcept {
                                       nullptr);
 }
 
+// Before the memory goes. Says whether anything was mapped.
+bool OpenClDevice::unmap_for_good(Memory& memory) noexcept {
+  const bool was_mapped = memory.is_mapped || memory.copy_map != nullptr;
+  (void)unmap(memory);
+  if (memory.copy_map != nullptr) {
+    api_.clEnqueueUnmapMemObject(queue(), memory.copy.get(), memory.copy_map, 0, nullptr, nullptr);
+    memory.copy_map = nullptr;
+  }
+  return was_mapped;
+}
+
 // Memory that the driver made for the host is pinned, so that the device itself moves what is in
 // it.
 cl_int OpenClDevice::make_copy(Memory& memory) {
@@ -122,6 +145,7 @@ cl_int OpenClDevice::make_copy(Memory& memory) {
       api_.clEnqueueMapBuffer(queue(), memory.copy.get(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                               memory.size_bytes, 0, nullptr, nullptr, &error);
   if (error != CL_SUCCESS) return error;
+  memory.copy_map = at;
   memory.host = static_cast<std::byte*>(at);
   if (!base::is_aligned(reinterpret_cast<uintptr_t>(at), found_.info.buffer_alignment)) {
     memory.owned.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, memory.size_bytes)));
@@ -207,6 +231,23 @@ Result<hal::Program> OpenClDevice::load(const hal::ProgramImage& image) {
   return hal::Program{id};
 }
 
+Result<std::vector<hal::DriverBinary>> OpenClDevice::driver_binaries(hal::Program program) {
+  CAMSHAFT_TRY(fault_);
+  std::vector<hal::DriverBinary> binaries;
+  const BuiltProgram& built = program_of(program);
+  CAMSHAFT_TRY_ASSIGN(hal::DriverBinary plain,
+                      driver_binary(api_, found_, built.program.get(), built.digest));
+  binaries.push_back(std::move(plain));
+  for (const auto& entry : lists_.entries()) {
+    const CommandSteps& list = *entry.value;
+    if (!list.single || list.single_of != program) continue;
+    CAMSHAFT_TRY_ASSIGN(hal::DriverBinary single,
+                        driver_binary(api_, found_, list.single.get(), list.single_digest));
+    binaries.push_back(std::move(single));
+  }
+  return binaries;
+}
+
 // Times are taken by a queue that was made for it; others need not pay for them.
 Status OpenClDevice::time_queue() {
   if (is_timed_) return base::ok();
@@ -231,6 +272,7 @@ Status OpenClDevice::time_queue() {
                         found_.info.name, error_name(error));
     }
     connection_.queue = std::move(timed);
+    for (auto& entry : lists_.entries()) replayer_.record(queue(), *entry.value);
   }
   is_timed_ = true;
   return base::ok();
@@ -242,15 +284,16 @@ Result<hal::CommandList> OpenClDevice::record(std::span<const hal::Command> comm
   CAMSHAFT_TRY_ASSIGN(std::unique_ptr<CommandSteps> list,
                       record_steps(api_, found_, commands, slot_count, *this));
   if (list->has_stamps) CAMSHAFT_TRY(time_queue());
+  replayer_.record(queue(), *list);
   CAMSHAFT_TRY_ASSIGN(const uint32_t id, lists_.add(std::move(list)));
   return hal::CommandList{id};
 }
 
 void OpenClDevice::release(hal::Buffer buffer) {
   std::optional<std::unique_ptr<Memory>> taken = buffers_.take(buffer.id);
-  if (!taken || !(*taken)->is_mapped) return;
-  (void)unmap(**taken);
-  api_.clFinish(queue());  // before the memory goes back to its owner
+  if (taken && unmap_for_good(**taken)) {
+    api_.clFinish(queue());  // before the memory goes back to its owner
+  }
 }
 
 // From the host to the device, for the commands that follow. Memory may be in two slots, or a
@@ -298,6 +341,27 @@ cl_int OpenClDevice::give_back(CommandSteps& list, cl_event* last) noexcept {
   return error;
 }
 
+// A replay whose last run may still be going on can't be started again on some devices; its steps
+// can.
+cl_int OpenClDevice::enqueue(CommandSteps& list) noexcept {
+  const bool may_replay = replayer_.may_overlap() || list.last <= timeline_.reached();
+  cl_int error = CL_SUCCESS;
+  size_t at = 0;
+  const auto enqueue_until = [&](size_t end) {
+    for (; at < end && error == CL_SUCCESS; ++at) {
+      error = enqueue_step(api_, queue(), list, list.steps[at]);
+    }
+  };
+  for (size_t i = 0; may_replay && i < list.replays.size(); ++i) {
+    const Replay& replay = list.replays[i];
+    enqueue_until(replay.first);
+    if (error == CL_SUCCESS) error = replayer_.enqueue(queue(), replay);
+    at = replay.first + replay.count;
+  }
+  enqueue_until(list.steps.size());
+  return error;
+}
+
 cl_int OpenClDevice::run(CommandSteps& list, std::span<const hal::Binding> bindings,
                          hal::Ticket* ticket) noexcept {
   list.taken.clear();
@@ -309,9 +373,7 @@ cl_int OpenClDevice::run(CommandSteps& list, std::span<const hal::Binding> bindi
     const Slot& slot = list.slots[i];
     if (slot.memory != nullptr) error = take(*slot.memory, slot.flow, list);
   }
-  for (size_t i = 0; i < list.steps.size() && error == CL_SUCCESS; ++i) {
-    error = enqueue_step(api_, queue(), list, list.steps[i]);
-  }
+  if (error == CL_SUCCESS) error = enqueue(list);
   cl_event last = nullptr;
   const cl_int returned = give_back(list, &last);
   if (error == CL_SUCCESS) error = returned;
@@ -326,6 +388,7 @@ Result<hal::Ticket> OpenClDevice::submit(hal::CommandList list,
   hal::Ticket ticket = 0;
   const cl_int error = run(steps, bindings, &ticket);
   if (error != CL_SUCCESS) return fault("submit", error);
+  steps.last = ticket;
   if (steps.has_stamps) steps.stamped = ticket;
   return ticket;
 }
@@ -370,6 +433,7 @@ Status OpenClDevice::reset() {
         api_.clReleaseCommandQueue);
     if (error != CL_SUCCESS) return fault("reset", error);
     connection_.queue = std::move(fresh);
+    for (auto& entry : lists_.entries()) replayer_.record(queue(), *entry.value);
   }
   for (auto& entry : lists_.entries()) {
     entry.value->stamped = 0;

@@ -2,8 +2,11 @@
 #include "devices/opencl/program.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
+
+#include "runtime/base/log_ring.h"
 
 namespace camshaft::opencl {
 namespace {
@@ -58,6 +61,67 @@ std::string complaint(const std::string& text, const std::string& log) {
   return (kernel.empty() ? "" : "kernel '" + kernel + "': ") + log.substr(begin);
 }
 
+// FNV-1a, 64 bits: tells texts of plans apart, and guards against nothing.
+std::string digest_of(std::string_view options, std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const std::string_view part : {options, std::string_view("\n"), text}) {
+    for (const char c : part) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+// A program of a binary that this driver made of this text; none where the driver doesn't take it.
+Object<cl_program> program_of_binary(const Api& api, cl_context context, const FoundDevice& device,
+                                     std::span<const std::byte> bytes, const std::string& options) {
+  const auto* begin = reinterpret_cast<const unsigned char*>(bytes.data());
+  const size_t length = bytes.size();
+  cl_int taken = CL_SUCCESS;
+  cl_int error = CL_SUCCESS;
+  Object<cl_program> program(
+      api.clCreateProgramWithBinary(context, 1, &device.device, &length, &begin, &taken, &error),
+      api.clReleaseProgram);
+  if (error == CL_SUCCESS && taken == CL_SUCCESS) {
+    error = api.clBuildProgram(program.get(), 1, &device.device, options.c_str(), nullptr, nullptr);
+  }
+  return error == CL_SUCCESS && taken == CL_SUCCESS ? std::move(program) : Object<cl_program>();
+}
+
+bool has_kernels(const Api& api, const BuiltProgram& built) {
+  for (uint32_t i = 0; i < built.kernels.size(); ++i) {
+    if (!make_kernel(api, built, i)) return false;
+  }
+  return true;
+}
+
+// Uses the binary among those offered that is this driver's of this text, if there is one.
+bool take_binary(const Api& api, const FoundDevice& device, const std::string& options,
+                 std::span<const hal::DriverBinaryView> offered, BuiltProgram& built) {
+  const auto fits = [&](const hal::DriverBinaryView& binary) {
+    return binary.driver == device.driver && binary.digest == built.digest;
+  };
+  const auto found = std::find_if(offered.begin(), offered.end(), fits);
+  if (found == offered.end()) {
+    if (!offered.empty()) {
+      base::log_line(
+          "the plan's driver binary is for %.160s (of %.20s), and this device is %.160s (%s): its "
+          "kernels are compiled from their text; compile --driver-binary makes one for it",
+          std::string(offered[0].driver).c_str(), std::string(offered[0].digest).c_str(),
+          device.driver.c_str(), built.digest.c_str());
+    }
+    return false;
+  }
+  built.program = program_of_binary(api, built.context, device, found->bytes, options);
+  if (built.program && has_kernels(api, built)) return true;
+  built.program = {};
+  base::log_line(
+      "the driver of %s doesn't take the plan's binary, which was made for it: its kernels are "
+      "compiled from their text",
+      device.info.name);
+  return false;
+}
+
 }  // namespace
 
 base::Result<BuiltProgram> build_program(const Api& api, cl_context context,
@@ -73,33 +137,66 @@ base::Result<BuiltProgram> build_program(const Api& api, cl_context context,
   if (std::find(text, text + length, '\0') != text + length) {
     return base::fail(Code::kCorrupt, "opencl.text", "the plan's OpenCL program is no text");
   }
+  std::vector<std::string> kernels(image.kernels.begin(), image.kernels.end());
   CAMSHAFT_TRY_ASSIGN(BuiltProgram built,
-                      build_text(api, context, device, std::string(text, length), ""));
-  for (const std::string_view name : image.kernels) built.kernels.emplace_back(name);
-  for (uint32_t i = 0; i < built.kernels.size(); ++i) CAMSHAFT_TRY(make_kernel(api, built, i));
+                      build_text(api, context, device, std::string(text, length),
+                                 std::move(kernels), image.driver_binaries));
+  for (const hal::DriverBinaryView& binary : image.driver_binaries) {
+    if (binary.driver != device.driver || binary.digest == built.digest) continue;
+    built.offered.push_back({.driver = std::string(binary.driver),
+                             .digest = std::string(binary.digest),
+                             .bytes = {binary.bytes.begin(), binary.bytes.end()}});
+  }
   return built;
 }
 
 base::Result<BuiltProgram> build_text(const Api& api, cl_context context, const FoundDevice& device,
-                                      std::string text, const char* options) {
-  cl_int error = CL_SUCCESS;
+                                      std::string text, std::vector<std::string> kernels,
+                                      std::span<const hal::DriverBinaryView> offered) {
+  const std::string options = build_options(device);
   BuiltProgram built;
   built.context = context;
   built.text = std::move(text);
+  built.digest = digest_of(options, built.text);
+  built.kernels = std::move(kernels);
+  if (take_binary(api, device, options, offered, built)) return built;
+  cl_int error = CL_SUCCESS;
   const char* begin = built.text.data();
   const size_t length = built.text.size();
   built.program = Object<cl_program>(
       api.clCreateProgramWithSource(context, 1, &begin, &length, &error), api.clReleaseProgram);
   if (error == CL_SUCCESS) {
-    error = api.clBuildProgram(built.program.get(), 1, &device.device,
-                               (build_options(device) + options).c_str(), nullptr, nullptr);
+    error = api.clBuildProgram(built.program.get(), 1, &device.device, options.c_str(), nullptr,
+                               nullptr);
   }
-  if (error == CL_SUCCESS) return built;
-  const std::string log =
-      built.program ? build_log(api, built.program.get(), device.device) : std::string();
-  return base::fail(Code::kWrongTarget, "opencl.build",
-                    "the driver of %s can't build the plan's kernels (%s): %.600s",
-                    device.info.name, error_name(error), complaint(built.text, log).c_str());
+  if (error != CL_SUCCESS) {
+    const std::string log =
+        built.program ? build_log(api, built.program.get(), device.device) : std::string();
+    return base::fail(Code::kWrongTarget, "opencl.build",
+                      "the driver of %s can't build the plan's kernels (%s): %.600s",
+                      device.info.name, error_name(error), complaint(built.text, log).c_str());
+  }
+  for (uint32_t i = 0; i < built.kernels.size(); ++i) CAMSHAFT_TRY(make_kernel(api, built, i));
+  return built;
+}
+
+base::Result<hal::DriverBinary> driver_binary(const Api& api, const FoundDevice& device,
+                                              cl_program program, const std::string& digest) {
+  hal::DriverBinary binary = {.driver = device.driver, .digest = digest, .bytes = {}};
+  size_t size_bytes = 0;
+  // One device is the program's, so each list has one element.
+  cl_int error = api.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size_bytes,
+                                      &size_bytes, nullptr);
+  if (error == CL_SUCCESS && size_bytes > 0) {
+    binary.bytes.resize(size_bytes);
+    auto* to = reinterpret_cast<unsigned char*>(binary.bytes.data());
+    error = api.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof to, static_cast<void*>(&to),
+                                 nullptr);
+    if (error == CL_SUCCESS) return binary;
+  }
+  return base::fail(Code::kUnsupported, "opencl.binary",
+                    "the driver of %s doesn't say what it made of the plan's kernels (%s)",
+                    device.info.name, error_name(error));
 }
 
 base::Result<Object<cl_kernel>> make_kernel(const Api& api, const BuiltProgram& program,

@@ -230,9 +230,12 @@ Status record_single(const Api& api, const FoundDevice& device,
   const BuiltProgram& plain = handles.program_of(commands[0].program);
   Writer writer(api, device, handles);
   CAMSHAFT_TRY_ASSIGN(const std::string text, writer.write(commands));
-  CAMSHAFT_TRY_ASSIGN(BuiltProgram built,
-                      build_text(api, plain.context, device, plain.text + text, ""));
-  built.kernels = {"camshaft_run"};
+  std::vector<hal::DriverBinaryView> offered;
+  for (const hal::DriverBinary& binary : plain.offered) {
+    offered.push_back({binary.driver, binary.digest, binary.bytes});
+  }
+  CAMSHAFT_TRY_ASSIGN(BuiltProgram built, build_text(api, plain.context, device, plain.text + text,
+                                                     {"camshaft_run"}, offered));
   CAMSHAFT_TRY_ASSIGN(Object<cl_kernel> kernel, make_kernel(api, built, 0));
   std::vector<std::byte> zeros(kMeetingBytes);
   cl_int error = CL_SUCCESS;
@@ -246,6 +249,8 @@ Status record_single(const Api& api, const FoundDevice& device,
   single.slots = list.slots;
   single.shared = list.shared;
   single.single = std::move(built.program);
+  single.single_digest = std::move(built.digest);
+  single.single_of = commands[0].program;
   single.meeting = std::move(meeting);
   Step& step = single.steps.emplace_back();
   step.kernel = std::move(kernel);

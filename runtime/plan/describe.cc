@@ -125,6 +125,10 @@ class Describer {
     for (const StateInfo& state : target.states) {
       add(prefix + ": state " + state.name, {{"bytes", number(state.size_bytes)}});
     }
+    for (const DriverBinaryInfo& binary : target.driver_binaries) {
+      add(prefix + ": binary for " + binary.driver,
+          {{"digest", binary.digest}, {"content", content(plan_.driver_binary(binary))}});
+    }
     for (const ArenaBlock& block : target.arena_blocks) {
       add(prefix + ": arena block " + block.name,
           {{"offset", number(block.offset_bytes)},

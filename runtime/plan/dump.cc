@@ -46,7 +46,8 @@ std::string unit_text(const std::string& unit) {
 
 // What an output is for that the model doesn't have.
 std::string purpose_text(const PlanInfo& info, size_t output) {
-  if (info.exceeded_output == output) return "  whether a bound was too small, or extents did not fit";
+  if (info.exceeded_output == output)
+    return "  whether a bound was too small, or extents did not fit";
   std::string counted;
   for (const TensorInfo& other : info.outputs) {
     if (other.counted_axes.empty() || other.count_output != output) continue;
@@ -103,6 +104,10 @@ void dump_target(const TargetInfo& target, std::string& text) {
   for (const EntryPoint& entry : target.entry_points) {
     append(text, "  entry point  %s: %u commands from %u\n", entry.name.c_str(),
            entry.command_count, entry.first_command);
+  }
+  for (const DriverBinaryInfo& binary : target.driver_binaries) {
+    append(text, "  driver       %s: section %u, made from %s\n", binary.driver.c_str(),
+           binary.section, binary.digest.c_str());
   }
   for (const StateInfo& state : target.states) {
     append(text, "  state        %s: %" PRIu64 " bytes\n", state.name.c_str(), state.size_bytes);

@@ -29,6 +29,7 @@ constexpr SectionKindInfo kKinds[] = {
     {SectionKind::kGoldenInputs, "golden inputs", false, 64},
     {SectionKind::kGoldenOutputs, "golden outputs", false, 64},
     {SectionKind::kFrozenInputs, "frozen inputs", false, 64},
+    {SectionKind::kDriverBinary, "driver binary", false, 64},
 };
 
 }  // namespace

@@ -104,6 +104,7 @@ class Decoder {
     decode_list(from.getEntryPoints(), to.entry_points);
     decode_list(from.getArenaBlocks(), to.arena_blocks);
     decode_list(from.getStates(), to.states);
+    decode_list(from.getDriverBinaries(), to.driver_binaries);
   }
 
   void decode(schema::Kernel::Reader from, KernelInfo& to) {
@@ -152,6 +153,12 @@ class Decoder {
   void decode(schema::State::Reader from, StateInfo& to) {
     to.name = text(from.getName());
     to.size_bytes = from.getSizeBytes();
+  }
+
+  void decode(schema::DriverBinary::Reader from, DriverBinaryInfo& to) {
+    to.driver = text(from.getDriver());
+    to.digest = text(from.getDigest());
+    to.section = from.getSection();
   }
 
   void decode(schema::Golden::Reader from, Golden& to) {
@@ -245,6 +252,12 @@ void encode(const StateInfo& from, schema::State::Builder to) {
   to.setSizeBytes(from.size_bytes);
 }
 
+void encode(const DriverBinaryInfo& from, schema::DriverBinary::Builder to) {
+  to.setDriver(from.driver);
+  to.setDigest(from.digest);
+  to.setSection(from.section);
+}
+
 void encode(const TargetInfo& from, schema::Target::Builder to) {
   to.setTarget(from.target);
   to.setDevice(from.device);
@@ -264,6 +277,7 @@ void encode(const TargetInfo& from, schema::Target::Builder to) {
   encode_list(from.entry_points, to.initEntryPoints(from.entry_points.size()));
   encode_list(from.arena_blocks, to.initArenaBlocks(from.arena_blocks.size()));
   encode_list(from.states, to.initStates(from.states.size()));
+  encode_list(from.driver_binaries, to.initDriverBinaries(from.driver_binaries.size()));
 }
 
 void encode(const Golden& from, schema::Golden::Builder to) {

@@ -65,6 +65,13 @@ struct Target {
   entryPoints @14 :List(EntryPoint);
   arenaBlocks @15 :List(ArenaBlock);
   states @16 :List(State);
+  driverBinaries @17 :List(DriverBinary);
+}
+
+struct DriverBinary {
+  driver @0 :Text;
+  digest @1 :Text;
+  section @2 :UInt32;
 }
 
 struct Kernel {

@@ -27,6 +27,7 @@ enum class SectionKind : uint32_t {
   kGoldenInputs = 5,   // all inputs in order, each padded to 64 bytes
   kGoldenOutputs = 6,  // all outputs, likewise
   kFrozenInputs = 7,   // PlanInfo::frozen, likewise
+  kDriverBinary = 8,   // DriverBinaryInfo
 };
 inline constexpr uint32_t kSectionRequired =
     1;  // flag: who doesn't know the kind can't use the file
@@ -132,6 +133,16 @@ struct StateInfo {
   bool operator==(const StateInfo&) const = default;
 };
 
+// What the driver of one device made of a target's binary, so that loading it there is quick. Other
+// devices, and the same one with another driver, don't use it.
+struct DriverBinaryInfo {
+  std::string driver;  // hal::DriverBinary::driver, digest
+  std::string digest;
+  uint32_t section = 0;
+
+  bool operator==(const DriverBinaryInfo&) const = default;
+};
+
 // Everything for one target: the same model compiled for one kind of machine.
 struct TargetInfo {
   std::string target;                 // "llvm:znver3", as given to compile and resolved
@@ -151,6 +162,7 @@ struct TargetInfo {
   std::vector<EntryPoint> entry_points;
   std::vector<ArenaBlock> arena_blocks;
   std::vector<StateInfo> states;
+  std::vector<DriverBinaryInfo> driver_binaries = {};
 
   bool operator==(const TargetInfo&) const = default;
 };

@@ -62,6 +62,9 @@ class PlanFile {
   base::Bytes source(const TargetInfo& target) const { return section(target.source_section); }
   base::Bytes golden_inputs(const Golden& golden) const { return section(golden.inputs_section); }
   base::Bytes golden_outputs(const Golden& golden) const { return section(golden.outputs_section); }
+  base::Bytes driver_binary(const DriverBinaryInfo& binary) const {
+    return section(binary.section);
+  }
   // The values of info().frozen, in their order, each padded to 64 bytes.
   base::Bytes frozen_values() const { return section(info_.frozen_section); }
 

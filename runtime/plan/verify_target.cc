@@ -39,6 +39,13 @@ class TargetChecker {
     for (const std::string& feature : target_.features) {
       if (!checker_.expect_name("a feature of " + where_, feature, "name")) return false;
     }
+    for (const DriverBinaryInfo& binary : target_.driver_binaries) {
+      const std::string owner = "a driver's binary of " + where_;
+      if (!checker_.expect_name(owner, binary.driver, "driver") ||
+          !checker_.expect_name(owner, binary.digest, "digest")) {
+        return false;
+      }
+    }
     return checker_.expect_name(where_, target_.device, "device") &&
            checker_.expect_printable(where_, target_.arch, "architecture") &&
            checker_.expect_printable(where_, target_.toolchain, "toolchain") &&
@@ -51,6 +58,11 @@ class TargetChecker {
   }
 
   bool check_sections() {
+    for (const DriverBinaryInfo& binary : target_.driver_binaries) {
+      if (!check_section(checker_, where_, sections_, binary.section, SectionKind::kDriverBinary)) {
+        return false;
+      }
+    }
     return checker_.expect(target_.binary_section != 0 || target_.kernels.empty(),
                            "plan.section_index", "%.120s has kernels but no binary",
                            where_.c_str()) &&

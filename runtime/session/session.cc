@@ -96,11 +96,25 @@ Status Session::load_program() {
   if (target_.kernels.empty()) return base::ok();  // a plan of copies only
   std::vector<std::string_view> names;
   for (const plan::KernelInfo& kernel : target_.kernels) names.push_back(kernel.symbol);
+  std::vector<hal::DriverBinaryView> driver_binaries;
+  for (const plan::DriverBinaryInfo& binary : target_.driver_binaries) {
+    driver_binaries.push_back({binary.driver, binary.digest, plan_.driver_binary(binary)});
+  }
   CAMSHAFT_TRY_ASSIGN(program_, device_.load({.format = target_.binary_format,
                                               .bytes = plan_.binary(target_),
                                               .kernels = names,
-                                              .features = target_.features}));
+                                              .features = target_.features,
+                                              .driver_binaries = driver_binaries}));
   return base::ok();
+}
+
+Result<std::vector<hal::DriverBinary>> Session::driver_binaries() {
+  if (program_.id == 0) return std::vector<hal::DriverBinary>();
+  return device_.driver_binaries(program_);
+}
+
+std::string Session::describe(uint32_t entry) {
+  return entry < entries_.size() ? device_.describe(entries_[entry].list) : std::string();
 }
 
 // In place where the device can use the mapped file; otherwise copied, once.

@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -151,6 +152,12 @@ class Session {
   // After a device fault: resets the device and makes the session ready again, or says why it
   // can't. States are zero; imported memory is gone and must be imported anew. Load time.
   Status recover();
+
+  // What the device's driver made of the plan's program, to be kept in the plan. Some drivers finish
+  // their work in a first run. kUnsupported where there is no such thing. Load time.
+  Result<std::vector<hal::DriverBinary>> driver_binaries();
+  // In which form the device plays an entry point, for people; may be empty. Load time.
+  std::string describe(uint32_t entry);
 
   // With SessionOptions::profile: nanoseconds that each command of the entry point took in its last
   // run, in order; otherwise empty. Overwritten by the next call. hot path.

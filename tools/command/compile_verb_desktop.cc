@@ -16,6 +16,7 @@
 #include "tools/command/accuracy_desktop.h"
 #include "tools/command/add_goldens_desktop.h"
 #include "tools/command/compile_report_desktop.h"
+#include "tools/command/driver_binaries.h"
 #include "tools/command/dump_files_desktop.h"
 #include "tools/command/number_checks.h"
 #include "tools/command/output_file.h"
@@ -51,6 +52,7 @@ struct Options {
   std::string dump;
   std::string print;
   std::string sign;
+  std::vector<std::string> driver_binaries;
   TuningOptions tuning;
 };
 
@@ -192,6 +194,14 @@ Status tell_accuracy(const Options& options, const plan::PlanContents& contents,
 }
 
 Status compile(const Options& options, Console& console, CompileTrail& trail, Json& body) {
+  if (options.model.ends_with(".plan")) {
+    return add_to_plan({.plan = options.model,
+                        .output = options.output,
+                        .devices = options.driver_binaries,
+                        .key = {},
+                        .sign = options.sign},
+                       console, body);
+  }
   // What is wrong with options and files is told before any work.
   CAMSHAFT_TRY(check_options(options));
   CAMSHAFT_TRY_ASSIGN(const std::optional<plan::SigningKey> key, load_key(options.sign));
@@ -219,6 +229,7 @@ Status compile(const Options& options, Console& console, CompileTrail& trail, Js
   note_dtype(options, contents->info, console);
   CAMSHAFT_TRY(tell_accuracy(options, *contents, trail, console));
   if (!options.golden.empty()) CAMSHAFT_TRY(add_goldens(options.golden, console, *contents));
+  CAMSHAFT_TRY(add_driver_binaries(options.driver_binaries, console, *contents));
   CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, write_bytes(*contents, key));
   CAMSHAFT_TRY(base::write_file_atomically(options.output, bytes));
   const std::string hash = plan::to_hex(plan::checksum(bytes));
@@ -323,6 +334,7 @@ void declare_options(CLI::App& app, Options& options) {
       ->allow_extra_args(false);
   app.add_option("--sign", options.sign, "Sign with the Ed25519 key in this file")
       ->type_name("FILE");
+  add_driver_binary_option(app, options.driver_binaries);
   app.add_option("--disable-pass", options.disabled_passes,
                  "Leave out a pass, to find a wrong one; 'graph after NAME' of --dump names them")
       ->type_name("NAME")
@@ -344,7 +356,8 @@ void declare_options(CLI::App& app, Options& options) {
       "--threads 2\n"
       "  camshaft compile vad.onnx -o vad.plan --freeze sr=16000 --shape input=1x512 "
       "--shape state=2x1x128\n"
-      "  camshaft compile detector.onnx -o detector.plan --bound boxes=300");
+      "  camshaft compile detector.onnx -o detector.plan --bound boxes=300\n"
+      "  camshaft compile net.plan -o net.plan --driver-binary opencl:0   (where it is to run)");
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The device build has no compiler.
+// The device build has no compiler. What it can do to a plan is to add what the device's driver
+// makes of it.
 #include <CLI/CLI.hpp>
+#include <memory>
 
+#include "tools/command/driver_binaries.h"
 #include "tools/command/verb.h"
 
 namespace camshaft::command {
@@ -10,24 +13,38 @@ const bool kCanCompile = false;
 
 namespace {
 
-Action refuse(CLI::App& app) {
-  app.allow_extras();
-  return [](Console& console) {
-    return console.fail(
-        base::Code::kInvalidArgument,
-        {"this is the device build, which has no compiler; compile and tune on a desktop and "
-         "copy the plan here"});
-  };
+int refuse(Console& console) {
+  return console.fail(
+      base::Code::kInvalidArgument,
+      {"this is the device build, which has no compiler; compile and tune on a desktop and "
+       "copy the plan here"});
+}
+
+int run(const DriverBinaryOptions& options, Console& console) {
+  if (!options.plan.ends_with(".plan")) return refuse(console);
+  Json body = Json::object();
+  const base::Status status = add_to_plan(options, console, body);
+  return status.is_ok() ? console.finish(std::move(body)) : console.fail(status);
 }
 
 }  // namespace
 
 Action declare_compile(CLI::App& app) {
-  return refuse(app);
+  auto options = std::make_shared<DriverBinaryOptions>();
+  app.allow_extras();
+  app.add_option("PLAN", options->plan, "A plan, NAME.plan, that was compiled on a desktop");
+  app.add_option("--output,-o", options->output, "The plan file to write")->type_name("FILE");
+  add_driver_binary_option(app, options->devices);
+  app.add_option("--key", options->key, "File of the public key with which the plan must be signed")
+      ->type_name("FILE");
+  app.add_option("--sign", options->sign, "Sign with the Ed25519 key in this file")
+      ->type_name("FILE");
+  return [options](Console& console) { return run(*options, console); };
 }
 
 Action declare_tune(CLI::App& app) {
-  return refuse(app);
+  app.allow_extras();
+  return refuse;
 }
 
 }  // namespace camshaft::command

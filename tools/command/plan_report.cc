@@ -43,6 +43,12 @@ Json target_json(const plan::PlanFile& file, const plan::TargetInfo& target) {
   for (const plan::StateInfo& state : target.states) {
     json["states"].push_back({{"name", state.name}, {"bytes", state.size_bytes}});
   }
+  json["driver_binaries"] = Json::array();
+  for (const plan::DriverBinaryInfo& binary : target.driver_binaries) {
+    json["driver_binaries"].push_back({{"driver", binary.driver},
+                                       {"digest", binary.digest},
+                                       {"bytes", file.driver_binary(binary).size()}});
+  }
   return json;
 }
 

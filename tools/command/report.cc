@@ -36,19 +36,24 @@ Json tensors_json(std::span<const plan::TensorInfo> tensors) {
 
 Json setting_json(const std::string& path, PlanRunner& runner) {
   const plan::TargetInfo& target = runner.session().target();
-  return {{"plan", path},
-          {"model", runner.info().model_name},
-          {"target", target.target},
-          {"threads", target.threads},
-          {"device", {{"backend", runner.device().backend}, {"name", runner.device().name}}}};
+  Json json = {{"plan", path},
+               {"model", runner.info().model_name},
+               {"target", target.target},
+               {"threads", target.threads},
+               {"device", {{"backend", runner.device().backend}, {"name", runner.device().name}}}};
+  const std::string form = runner.session().describe(0);
+  if (!form.empty()) json["played"] = form;
+  return json;
 }
 
 std::string setting_text(const std::string& path, PlanRunner& runner) {
   const plan::TargetInfo& target = runner.session().target();
+  const std::string form = runner.session().describe(0);
   return printable(format_text("%s: %s for %s, %u thread%s", path.c_str(),
                                runner.info().model_name.c_str(), target.target.c_str(),
                                target.threads, target.threads == 1 ? "" : "s")) +
-         "\non " + runner.device().backend + ": " + printable(runner.device().name) + "\n";
+         "\non " + runner.device().backend + ": " + printable(runner.device().name) +
+         (form.empty() ? "" : ": " + form) + "\n";
 }
 
 Summary summarize(base::DType dtype, const std::byte* data, uint64_t first, uint64_t count) {

@@ -56,6 +56,7 @@ struct OneUnit {
   static inline const Api* real = nullptr;
   static inline bool has_own_memory = false;
   static inline int launches = 0;
+  static inline int texts = 0;  // that were compiled
   static inline int writes = 0;
   static inline int reads = 0;
 
@@ -65,7 +66,10 @@ struct OneUnit {
     real = *machine;
     api = **machine;
     has_own_memory = own_memory;
-    launches = writes = reads = 0;
+    launches = texts = writes = reads = 0;
+    api.clGetExtensionFunctionAddressForPlatform = [](cl_platform_id, const char*) -> void* {
+      return nullptr;  // so that each launch is a call
+    };
     api.clGetDeviceInfo = [](cl_device_id device, cl_device_info what, size_t size, void* value,
                              size_t* needed) -> cl_int {
       const cl_int error = real->clGetDeviceInfo(device, what, size, value, needed);
@@ -76,6 +80,11 @@ struct OneUnit {
         *static_cast<cl_bool*>(value) = CL_FALSE;
       }
       return error;
+    };
+    api.clCreateProgramWithSource = [](cl_context context, cl_uint count, const char** parts,
+                                       const size_t* sizes, cl_int* error) {
+      ++texts;
+      return real->clCreateProgramWithSource(context, count, parts, sizes, error);
     };
     api.clEnqueueNDRangeKernel = [](cl_command_queue queue, cl_kernel kernel, cl_uint axes,
                                     const size_t* offset, const size_t* items, const size_t* group,
@@ -141,9 +150,11 @@ struct Chain {
   }
 };
 
-hal::Program load(hal::Device& device) {
-  const auto program = device.load(
-      {.format = "opencl-c", .bytes = std::as_bytes(std::span(kText)), .kernels = kKernels});
+hal::Program load(hal::Device& device, std::span<const hal::DriverBinaryView> binaries = {}) {
+  const auto program = device.load({.format = "opencl-c",
+                                    .bytes = std::as_bytes(std::span(kText)),
+                                    .kernels = kKernels,
+                                    .driver_binaries = binaries});
   REQUIRE(program);
   return *program;
 }
@@ -174,6 +185,34 @@ TEST_CASE("a list of launches is one, and computes the same", "[opencl]") {
     CHECK(sums[2] == 2 * (512 * 256 + 255 * 128));
   }
   CHECK(OneUnit::launches == 3);
+}
+
+TEST_CASE("a list that is one launch has a driver's binary of its own", "[opencl]") {
+  const OneUnit one(/*own_memory=*/false);
+  std::vector<hal::DriverBinary> binaries;
+  for (const int texts : {2, 0}) {
+    OneUnit::texts = 0;
+    const auto device = one.open();
+    const auto scratch = device->allocate(256 * 3 * 4, hal::MemoryKind::kDevice);
+    const auto out = device->allocate(64, hal::MemoryKind::kHostVisible);
+    REQUIRE((scratch && out));
+    std::vector<hal::DriverBinaryView> views;
+    for (const hal::DriverBinary& binary : binaries) {
+      views.push_back({binary.driver, binary.digest, binary.bytes});
+    }
+    const Chain chain(load(*device, views), scratch->buffer);
+    const auto list = device->record(chain.commands, 1);
+    REQUIRE(list);
+    CHECK(device->describe(*list) == "one kernel for the whole list");
+    run(*device, *list, std::vector<hal::Binding>{{.buffer = out->buffer}});
+    CHECK(static_cast<uint32_t*>(out->host_ptr)[0] == 2 * 255 * 128);
+    CHECK(OneUnit::texts == texts);
+    auto made = device->driver_binaries(chain.commands[0].program);
+    REQUIRE(made);
+    REQUIRE(made->size() == 2);
+    CHECK(made->front().digest != made->back().digest);
+    binaries = std::move(*made);
+  }
 }
 
 TEST_CASE("a list that is no chain of launches stays as it is", "[opencl]") {

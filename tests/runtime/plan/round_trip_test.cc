@@ -76,7 +76,7 @@ TEST_CASE("a file has the layout of FORMAT.md") {
   CHECK(load_le<uint32_t>(at + 8) == 2);
   CHECK(load_le<uint32_t>(at + 12) == 0);
   CHECK(load_le<uint64_t>(at + 16) == file.size());
-  CHECK(load_le<uint32_t>(at + 24) == 9);
+  CHECK(load_le<uint32_t>(at + 24) == 10);
   CHECK(load_le<uint32_t>(at + 28) == 0);
   const Hash128 header_hash = checksum(base::slice(file, 0, 48));
   CHECK(load_le<uint64_t>(at + 48) == header_hash.low);

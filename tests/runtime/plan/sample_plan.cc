@@ -107,6 +107,9 @@ PlanContents make_sample() {
   golden.output_hash_high = hash.high;
   plan.info.goldens = {golden};
   plan.info.frozen_section = plan.add_section(SectionKind::kFrozenInputs, frozen_values());
+  plan.info.targets[0].driver_binaries = {
+      {"device 1, driver 2", "00ff",
+       plan.add_section(SectionKind::kDriverBinary, numbered_bytes(128, 6))}};
   return plan;
 }
 

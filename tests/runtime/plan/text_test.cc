@@ -30,7 +30,7 @@ Lines diff_after(const std::function<void(PlanContents&)>& change) {
 TEST_CASE("a dump shows versions, inputs and outputs, targets, sections") {
   const std::string text = dump_plan(to_file(test::make_sample()));
   for (const char* part :
-       {"format version 2, 14144 bytes, not signed",
+       {"format version 2, 14272 bytes, not signed",
         "model     sample",
         "image                    f32   [1, 3, 8, 8]",
         "768 bytes",
@@ -42,6 +42,7 @@ TEST_CASE("a dump shows versions, inputs and outputs, targets, sections") {
         "3, of 2 kernels, 27648 FLOP, threads: 2",
         "run: 3 commands from 0",
         "state        history: 1024 bytes",
+        "driver       device 1, driver 2: section 9, made from 00ff",
         "weights        required at         4096",
         "golden outputs optional",
         "boxes                    f32   [1, <=8, 6]                       192 bytes\n",
@@ -154,6 +155,10 @@ TEST_CASE("every part of a plan can make a difference") {
       [](PlanContents& p) { p.info.frozen[0].dtype = DType::kUInt64; },
       [](PlanContents& p) { p.info.frozen[0].shape = {1}; },
       [](PlanContents& p) { p.sections[7].bytes[0] = std::byte{9}; },
+      [](PlanContents& p) { p.info.targets[0].driver_binaries[0].driver = "x"; },
+      [](PlanContents& p) { p.info.targets[0].driver_binaries[0].digest = "x"; },
+      [](PlanContents& p) { p.info.targets[0].driver_binaries.clear(); },
+      [](PlanContents& p) { p.sections[8].bytes[0] = std::byte{9}; },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     INFO("change " << i);

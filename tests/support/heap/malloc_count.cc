@@ -14,6 +14,13 @@
 namespace {
 
 std::atomic<uint64_t> count = 0;
+// In the program's own block of thread memory: nothing is allocated to reach it.
+constinit thread_local uint64_t thread_count = 0;
+
+void add_one() {
+  ++count;
+  ++thread_count;
+}
 
 }  // namespace
 
@@ -25,11 +32,24 @@ extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile
 
 namespace camshaft::test {
 
-uint64_t malloc_count() {
+namespace {
+
+void install_hooks() {
   static const int installed = __sanitizer_install_malloc_and_free_hooks(
-      [](const volatile void*, size_t) { ++count; }, [](const volatile void*) {});
+      [](const volatile void*, size_t) { add_one(); }, [](const volatile void*) {});
   (void)installed;
+}
+
+}  // namespace
+
+uint64_t malloc_count() {
+  install_hooks();
   return count;
+}
+
+uint64_t thread_malloc_count() {
+  install_hooks();
+  return thread_count;
 }
 
 }  // namespace camshaft::test
@@ -45,19 +65,19 @@ void* __libc_memalign(size_t alignment, size_t size);
 void __libc_free(void* memory);
 
 void* malloc(size_t size) {
-  ++count;
+  add_one();
   return __libc_malloc(size);
 }
 void* calloc(size_t number, size_t size) {
-  ++count;
+  add_one();
   return __libc_calloc(number, size);
 }
 void* realloc(void* memory, size_t size) {
-  ++count;
+  add_one();
   return __libc_realloc(memory, size);
 }
 void* memalign(size_t alignment, size_t size) {
-  ++count;
+  add_one();
   return __libc_memalign(alignment, size);
 }
 void* aligned_alloc(size_t alignment, size_t size) {
@@ -76,6 +96,10 @@ namespace camshaft::test {
 
 uint64_t malloc_count() {
   return count;
+}
+
+uint64_t thread_malloc_count() {
+  return thread_count;
 }
 
 }  // namespace camshaft::test

@@ -9,5 +9,7 @@ namespace camshaft::test {
 
 // Allocations (and reallocations) since the program began, in all threads.
 uint64_t malloc_count();
+// The same, by the calling thread alone.
+uint64_t thread_malloc_count();
 
 }  // namespace camshaft::test
