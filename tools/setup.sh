@@ -3,7 +3,8 @@
 # Installs what a fresh Debian 12 machine lacks to build and test Camshaft, and makes build/venv,
 # the Python environment of the reference checks. Safe to repeat; quick when nothing is missing.
 #
-# With --peers also makes build/peers, the environment of the engines that tools/bench_peers times.
+# With --peers also makes build/peers, the environment of the engines that tools/bench_peers times;
+# with --oclgrind also installs what scons test-oclgrind needs.
 #
 # Runs as root, or with sudo. PYTHON=... picks the interpreter of build/venv (3.11 or later).
 set -euo pipefail
@@ -138,10 +139,12 @@ install_peers() {
 }
 
 peers=no
+oclgrind=no
 for argument in "$@"; do
   case $argument in
     --peers) peers=yes ;;
-    *) die "unknown option $argument: the only one is --peers" ;;
+    --oclgrind) oclgrind=yes ;;
+    *) die "unknown option $argument: there are --peers and --oclgrind" ;;
   esac
 done
 install_packages "${packages[@]}"
@@ -149,4 +152,5 @@ make_environment
 install_networks
 unpack_aarch64_libraries
 [[ $peers == no ]] || install_peers
+[[ $oclgrind == no ]] || install_packages oclgrind
 say "ready: scons -j2 test, scons -j2 demo"

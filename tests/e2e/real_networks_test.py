@@ -85,6 +85,8 @@ def trimmed(arrays, name, shape):
 
 
 class RealNetworks(unittest.TestCase):
+    targets = TARGETS
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -121,7 +123,7 @@ class RealNetworks(unittest.TestCase):
             self.skipTest(network.path + " is not on this machine")
         session = reference_session(network.path)
         names = [o.name for o in session.get_outputs()]
-        for target in TARGETS:
+        for target in self.targets:
             plan = self.compile(network, target)
             inputs = dict(network.inputs)
             for step in range(network.steps):

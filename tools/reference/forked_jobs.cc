@@ -87,6 +87,7 @@ class Child {
     if (pid_ == 0) {
       ::setpgid(0, 0);  // so that what it starts can be ended with it
       ::dup2(error_fd_, STDERR_FILENO);
+      ::dup2(error_fd_, STDOUT_FILENO);  // drivers print there, among the results
       ::close(ends[0]);
       serve(count, next, ends[1], job);
     }
