@@ -196,6 +196,19 @@ class Messages(unittest.TestCase):
         self.assertEqual(topic["rate_hz"], 0)
         self.assertEqual(topic["readers"], [])
 
+    def test_top_says_which_topics_are_damaged(self):
+        with messaging.PubMaster(["controls"], prefix=self.domain.prefix):
+            with open(os.path.join(self.domain.folder, "broken"), "wb") as f:
+                f.write(b"x" * 5000)
+            done = self.run_verb("top", "--interval", "0.01", "--count", "3")
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(done.stderr, "camshaft top: note: 'broken' is left out: corrupt; name "
+                                          "it to see why\n")
+            self.assertEqual(done.stdout.count("controls"), 3)
+            named = self.run_verb("top", "broken", "--interval", "0.01")
+            self.assertEqual(named.returncode, 7)
+            self.assertIn("is not a topic: wrong first bytes", named.stderr)
+
     def test_mistakes_are_one_sentence_each(self):
         for arguments, code, what in (
                 (("echo", "a/b"), 2, "'a/b' can't be a topic's name"),

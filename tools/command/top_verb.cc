@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "runtime/base/clock.h"
 #include "tools/command/interrupt.h"
@@ -28,9 +29,11 @@ struct TopOptions {
 };
 
 using Looks = std::map<std::string, TopicLook>;
+using Names = std::set<std::string>;
 
-// Topics that go away between listing and looking are left out, unless they were asked for.
-Result<Looks> look_at_all(const TopOptions& options) {
+// Topics that go away between listing and looking are left out, unless they were asked for. So are
+// those that can't be looked at, with a note the first time.
+Result<Looks> look_at_all(const TopOptions& options, Console& console, Names& left_out) {
   const queue::DomainOptions domain = {.prefix = options.prefix};
   std::vector<std::string> names = options.topics;
   if (names.empty()) {
@@ -39,7 +42,14 @@ Result<Looks> look_at_all(const TopOptions& options) {
   Looks looks;
   for (const std::string& name : names) {
     auto info = queue::inspect_topic(name, domain);
-    if (!info && options.topics.empty()) continue;
+    if (!info && options.topics.empty()) {
+      const base::Code code = info.error().code();
+      if (code != base::Code::kNotFound && left_out.insert(name).second) {
+        console.note("'" + name + "' is left out: " + base::code_name(code) +
+                     "; name it to see why");
+      }
+      continue;
+    }
     if (!info) return info.error();
     looks[name] = {std::move(*info), base::mono_time_ns()};
   }
@@ -70,12 +80,13 @@ Status top(const TopOptions& options, Console& console, Json& body) {
   const bool is_screen = !console.json() && ::isatty(STDOUT_FILENO) != 0;
   const int count = options.count > 0 ? options.count : is_screen ? 0 : 1;
   catch_interrupts();
-  CAMSHAFT_TRY_ASSIGN(Looks before, look_at_all(options));
+  Names left_out;
+  CAMSHAFT_TRY_ASSIGN(Looks before, look_at_all(options, console, left_out));
   std::vector<TopicRates> rates;
   for (int i = 0; (count == 0 || i < count) && !is_interrupted(); ++i) {
     sleep_s(options.interval_s);
     console.forget_sentences();  // about topics that went away
-    CAMSHAFT_TRY_ASSIGN(Looks now, look_at_all(options));
+    CAMSHAFT_TRY_ASSIGN(Looks now, look_at_all(options, console, left_out));
     rates = rates_of(before, now);
     const std::string page =
         now.empty() ? "no topics: nothing has published yet, or it has another --prefix\n"
