@@ -24,9 +24,14 @@ bool fits(const ir::Kernel& kernel, ExprId id) {
   const auto is_i64 = [&](ExprId arg) {
     return arg != ir::kNoExpr && kernel.expr(arg).type.dtype == DType::kInt64;
   };
+  const auto has_8_bytes = [&](ExprId arg) {
+    return arg != ir::kNoExpr && base::dtype_size_bytes(kernel.expr(arg).type.dtype) == 8;
+  };
+  if (e.type.lanes > 1 && makes_mask(e.op) && (has_8_bytes(id) || has_8_bytes(e.args[0]))) {
+    return false;
+  }
   const bool touches_i64 = is_i64(id) || is_i64(e.args[0]);
   if (!touches_i64) return true;
-  if (e.type.lanes > 1 && makes_mask(e.op)) return false;
   if (e.op == KOp::kBitcast) return false;
   if (!is_i64(id)) return true;
   int64_t lo = 0;
