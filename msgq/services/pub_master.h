@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Sends messages of the services that a process publishes.
 //
-//   auto out = PubMaster::open(transport, {{"controls", "health"}});
-//   schema::Controls controls = ...;
-//   out->send("controls", controls);
+//   auto out = PubMaster::open(transport, {{"controls", "health"}});      // check it: a Result
+//   schema::Message message;
+//   message.valid = true;
+//   message.body = controls;                                              // a schema::Controls
+//   const base::Status sent = out->send("controls", message);
 #pragma once
 
 #include <cstdint>

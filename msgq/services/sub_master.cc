@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "msgq/services/known_service.h"
+#include "runtime/base/log_ring.h"
 
 namespace camshaft::services {
 
@@ -49,6 +50,10 @@ size_t SubMaster::index(std::string_view service) const {
   const auto found = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& input) {
     return input.subscription.service == service;
   });
+  if (found == inputs_.end()) {
+    base::log_failure("'%.*s' is not among the services that this SubMaster was opened with",
+                      static_cast<int>(service.size()), service.data());
+  }
   CAMSHAFT_CHECK(found != inputs_.end());
   return static_cast<size_t>(found - inputs_.begin());
 }

@@ -60,18 +60,24 @@ void publish(LogKind kind, const char* text, size_t length) {
   slot.version.store(2 * sequence, std::memory_order_release);
 }
 
-// Copies line `sequence`; false if it is not there, or not whole.
-bool read_slot(uint64_t sequence, LogLine& line) {
+// Copies the text of line `sequence`; false if it is not there, or not whole.
+bool read_text(uint64_t sequence, char (&text)[kLogLineBytes], LogKind& kind,
+               int64_t& mono_time_ns) {
   const Slot& slot = slots[sequence % kLogLines];
   if (slot.version.load(std::memory_order_acquire) != 2 * sequence) return false;
-  char text[kLogLineBytes];
-  line.mono_time_ns = slot.mono_time_ns.load(std::memory_order_acquire);
-  line.kind = slot.kind.load(std::memory_order_acquire);
+  mono_time_ns = slot.mono_time_ns.load(std::memory_order_acquire);
+  kind = slot.kind.load(std::memory_order_acquire);
   for (int i = 0; i < kWords; ++i) {
     const uint64_t word = slot.words[i].load(std::memory_order_acquire);
     std::memcpy(text + 8 * i, &word, 8);
   }
-  if (slot.version.load(std::memory_order_relaxed) != 2 * sequence) return false;
+  text[kLogLineBytes - 1] = '\0';
+  return slot.version.load(std::memory_order_relaxed) == 2 * sequence;
+}
+
+bool read_slot(uint64_t sequence, LogLine& line) {
+  char text[kLogLineBytes];
+  if (!read_text(sequence, text, line.kind, line.mono_time_ns)) return false;
   line.sequence = sequence;
   line.text.assign(text, ::strnlen(text, sizeof text));
   return true;
@@ -113,6 +119,17 @@ std::vector<LogLine> log_lines_after(uint64_t sequence) {
     if (read_slot(n, line)) lines.push_back(line);
   }
   return lines;
+}
+
+bool last_failure(char (&text)[kLogLineBytes]) {
+  const uint64_t last = log_sequence();
+  for (uint64_t n = last; n > 0 && last - n < kLogLines; --n) {
+    LogKind kind = LogKind::kNotice;
+    int64_t mono_time_ns = 0;
+    if (read_text(n, text, kind, mono_time_ns) && kind == LogKind::kFailure) return true;
+  }
+  text[0] = '\0';
+  return false;
 }
 
 }  // namespace camshaft::base

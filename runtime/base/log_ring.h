@@ -37,4 +37,8 @@ uint64_t log_sequence();
 // written meanwhile is left out.
 std::vector<LogLine> log_lines_after(uint64_t sequence);
 
+// The newest line about a failure that is still in the ring: for most failures, the sentence that
+// belongs to the Status just returned. False, and an empty text, where there is none. No allocation.
+bool last_failure(char (&text)[kLogLineBytes]);
+
 }  // namespace camshaft::base

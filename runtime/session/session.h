@@ -2,7 +2,7 @@
 // A plan that runs: everything is loaded, allocated and recorded by open(), and what is left for
 // each frame is to set inputs, run, and read outputs.
 //
-//   auto session = Session::open(plan, device, {});
+//   auto session = std::move(*Session::open(plan, device, {}));     // a Result: check it first
 //   uint32_t image = *session->input_index("image");
 //   for each frame:
 //     memcpy(session->input_span(image)->data(), ...);      // or set_input, or bind_input

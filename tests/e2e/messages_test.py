@@ -111,6 +111,23 @@ class Messages(unittest.TestCase):
         waiter.send_signal(signal.SIGINT)
         self.assertEqual(waiter.communicate(timeout=300)[0], "interrupted\n")
 
+    def test_the_example_answers_messages(self):
+        example = subprocess.Popen([os.path.join(ROOT, BUILD, "tools/examples/controls_by_speed"), "3"],
+                                   env={**os.environ, "CAMSHAFT_PREFIX": self.domain.prefix},
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(example.kill)
+        with messaging.SubMaster([("controls", {"conflate": 0})], prefix=self.domain.prefix) as sub, \
+                messaging.PubMaster(["vehicleState"], prefix=self.domain.prefix) as pub:
+            while example.poll() is None:
+                state = messaging.new_message("vehicleState")
+                state.vehicleState.speedMps = 27.5
+                pub.send("vehicleState", state)
+                sub.update(0.01)
+            self.assertEqual(example.returncode, 0, example.stderr.read())
+            example.stderr.close()
+            self.assertTrue(sub["controls"].valid)
+            self.assertEqual(sub.message("controls").controls.brake, 0.5)
+
     def test_what_does_not_wake_is_updated_by_a_long_wait(self):
         with messaging.PubMaster(["health"], prefix=self.domain.prefix) as pub, \
                 messaging.SubMaster(["controls", ("health", {"wakes": 0})],

@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/base/log_ring.h"
 #include "runtime/base/status.h"
 
 namespace camshaft::base {
@@ -79,12 +80,15 @@ TEST_CASE("DCHECK checks in checked builds only, and evaluates nothing in others
 #endif
 }
 
-TEST_CASE("asking a failed result for its value is a bug") {
+TEST_CASE("asking a failed result for its value is a bug, and says why it failed") {
   const Ending ending = run_in_child([] {
-    Result<int> result = Status(Code::kIo, "test");
+    Result<int> result = fail(Code::kIo, "test", "the cup is empty");
+    log_line("a notice after it");
     ::_exit(result.value());
   });
   CHECK(ending.signal == SIGABRT);
+  CHECK_THAT(ending.error_text,
+             Catch::EndsWith("has_value_\nthe failure before it: the cup is empty\n"));
 }
 
 }  // namespace

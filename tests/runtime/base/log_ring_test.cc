@@ -48,6 +48,18 @@ TEST_CASE("failures are told from notices") {
   CHECK(lines[2].kind == LogKind::kFailure);
 }
 
+TEST_CASE("the last failure is found behind notices, and only in the ring") {
+  char text[kLogLineBytes];
+  for (int i = 0; i < kLogLines; ++i) log_line("notice");
+  CHECK(!last_failure(text));
+  CHECK(std::string(text).empty());
+  log_failure("first");
+  log_failure("%s", std::string(600, 'x').c_str());
+  log_line("notice");
+  CHECK(last_failure(text));
+  CHECK(std::string(text) == std::string(kLogLineBytes - 1, 'x'));
+}
+
 TEST_CASE("texts of every length up to the cut") {
   for (size_t length = 0; length < kLogLineBytes + 20; ++length) {
     const std::string text(length, 'x');

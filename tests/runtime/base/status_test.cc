@@ -13,11 +13,20 @@
 namespace camshaft::base {
 namespace {
 
-constexpr Code kAllCodes[] = {Code::kOk,          Code::kInvalidArgument, Code::kUnsupported,
-                              Code::kWrongTarget, Code::kOutOfTolerance,  Code::kDeadlineExceeded,
-                              Code::kCorrupt,     Code::kNotFound,        Code::kIo,
-                              Code::kOutOfMemory, Code::kDeviceFault,     Code::kInternal,
-                              Code::kBoundExceeded, Code::kBusy};
+constexpr Code kAllCodes[] = {Code::kOk,
+                              Code::kInvalidArgument,
+                              Code::kUnsupported,
+                              Code::kWrongTarget,
+                              Code::kOutOfTolerance,
+                              Code::kDeadlineExceeded,
+                              Code::kCorrupt,
+                              Code::kNotFound,
+                              Code::kIo,
+                              Code::kOutOfMemory,
+                              Code::kDeviceFault,
+                              Code::kInternal,
+                              Code::kBoundExceeded,
+                              Code::kBusy};
 
 std::string newest_line() {
   return log_lines_after(log_sequence() - 1).at(0).text;
