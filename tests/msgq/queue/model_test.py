@@ -11,7 +11,7 @@ import unittest
 FOLDER = os.path.join(os.path.dirname(__file__), "../../../msgq/queue/model")
 
 
-def errors(model, *defines):
+def errors(model, *defines, optimize="-O2"):
     """How many errors spin finds (it stops at the first), having seen all states where there is none."""
     with tempfile.TemporaryDirectory() as folder:
         def run(*command):
@@ -20,7 +20,7 @@ def errors(model, *defines):
         compiler = os.environ.get("CAMSHAFT_CXX", "clang++-19").replace("clang++", "clang")
         run("spin", "-P%s -E -x c" % compiler, "-a", *["-D" + d for d in defines],
             os.path.join(os.path.abspath(FOLDER), model))
-        run(compiler, "-w", "-O2", "-DSAFETY", "-o", "pan", "pan.c")
+        run(compiler, "-w", optimize, "-DSAFETY", "-o", "pan", "pan.c")
         said = run("./pan", "-m100000")
     if "search not completed" in said.lower() and "errors: 0" in said:
         raise AssertionError(said)
@@ -35,7 +35,8 @@ class ModelTest(unittest.TestCase):
                 self.assertEqual(errors(model, *defines), 0)
         for defines in faults:
             with self.subTest(model=model, fault=defines):
-                self.assertEqual(errors(model, *defines), 1)
+                # Found in few steps: compiling well would take longer.
+                self.assertEqual(errors(model, *defines, optimize="-O0"), 1)
 
     def test_no_wake_up_is_lost(self):
         faults = ["NO_RECHECK", "NO_COMPARE", "WAKE_FIRST", "BELL_LATE", "NO_HANDOVER",
