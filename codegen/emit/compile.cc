@@ -10,6 +10,7 @@
 #include "codegen/onnx/reader.h"
 #include "codegen/passes/pipeline.h"
 #include "codegen/render/render.h"
+#include "codegen/schedule/schedule.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/version.h"
@@ -105,8 +106,27 @@ base::Status check_rank(const char* kind, const std::string& name, const ir::Ten
                     type.shape.size(), plan::kMaxRank);
 }
 
+base::Status check_image_input(const ir::Graph& graph, const std::string& name) {
+  std::string names;
+  for (const ir::GraphInput& input : graph.inputs) {
+    const ir::TensorType& type = graph.node(input.node).type;
+    names += (names.empty() ? "'" : ", '") + input.name + "'";
+    if (input.name != name) continue;
+    if (schedule::input_image(type)) return base::ok();
+    return base::fail(
+        base::Code::kInvalidArgument, "compile.image_input",
+        "input '%s' is %s, which is no image of RGBA texels: one has elements of f32, "
+        "f16 or u8 and a last extent that is a multiple of 4, as in [1, height, width, "
+        "4]; rows and columns are at most 65535",
+        name.c_str(), ir::to_string(type).c_str());
+  }
+  return base::fail(base::Code::kInvalidArgument, "compile.image_input",
+                    "there is no input '%.100s' to take as an image; there is: %s",
+                    plan_text(name).c_str(), names.c_str());
+}
+
 // What the plan format can't hold, in the user's words rather than the writer's.
-base::Status check_tensors(const ir::Graph& graph) {
+base::Status check_tensors(const ir::Graph& graph, const CompileOptions& options) {
   const auto check = [&](const char* kind, const std::string& name, ir::NodeId node) {
     CAMSHAFT_TRY(check_name(kind, name));
     return check_rank(kind, name, graph.node(node).type);
@@ -117,6 +137,7 @@ base::Status check_tensors(const ir::Graph& graph) {
   for (const ir::GraphOutput& output : graph.outputs) {
     CAMSHAFT_TRY(check("output", output.name, output.node));
   }
+  for (const std::string& name : options.image_inputs) CAMSHAFT_TRY(check_image_input(graph, name));
   if (graph.outputs.empty()) {
     return base::fail(base::Code::kInvalidArgument, "compile.no_output",
                       "the model has no outputs: there is nothing to compute");
@@ -143,7 +164,7 @@ base::Result<std::vector<render::CpuTarget>> make_targets(const std::vector<std:
 base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::string& digest,
                                          const CompileOptions& options, CompileReport* report,
                                          Progress& progress) {
-  CAMSHAFT_TRY(check_tensors(graph));
+  CAMSHAFT_TRY(check_tensors(graph, options));
   // Names first: a target that doesn't exist should not cost the passes' time.
   CAMSHAFT_TRY_ASSIGN(std::vector<render::CpuTarget> targets, make_targets(options.targets));
   progress.next("simplify the graph");

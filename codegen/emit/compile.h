@@ -21,6 +21,8 @@
 
 namespace camshaft::emit {
 
+enum class Images : uint8_t { kAuto, kOn, kOff };
+
 struct CompileOptions {
   std::vector<std::string> targets;  // "llvm", "cpu:znver4": one TargetInfo each, in this order
   std::map<std::string, ir::Shape>
@@ -32,6 +34,12 @@ struct CompileOptions {
   int threads = 1;                             // most threads that a kernel may be split among
   // --dtype: what products read and convolutions store: f32, f16 or bf16. Sums are in f32.
   ir::DType float_dtype = ir::DType::kFloat32;
+  // --images: whether the kernels of GPUs take values between them and weights as images; auto: on
+  // targets that prefer them. They are at most of these texels (--image-limit).
+  Images images = Images::kAuto;
+  schedule::ImageLimit image_limit = {16384, 16384};
+  // --image-input: inputs, by name, that the kernels of GPUs take as images of RGBA texels.
+  std::set<std::string> image_inputs = {};
   bool fuse = true;  // false: a kernel a node, to find a bad fusion
   std::set<std::string> disabled_passes;
   bool keep_source = true;  // store the kernels' text, for inspect --source

@@ -25,13 +25,24 @@ uint32_t choose_parts(int threads, int64_t extent, int64_t flops, int64_t bytes)
       std::max<int64_t>(1, std::min({static_cast<int64_t>(threads), extent, by_work})));
 }
 
-schedule::ScheduleOptions schedule_options(const render::CpuTarget& target,
+schedule::ScheduleOptions schedule_options(const ir::Graph& graph, const render::CpuTarget& target,
                                            const CompileOptions& options) {
   schedule::ScheduleOptions result;
   result.max_channel_block = target.lanes(ir::DType::kFloat32);
   // Rows of a matrix of bf16 are twice as wide.
   if (target.matrices && options.float_dtype == ir::DType::kBFloat16) result.max_channel_block *= 2;
   result.fuse = options.fuse;
+  const bool has_images =
+      options.images == Images::kOn || (options.images == Images::kAuto && target.prefers_images);
+  if (target.is_gpu && has_images) {
+    result.image_limit = options.image_limit;
+    result.max_channel_block = base::kTexelElements;
+  }
+  for (size_t i = 0; i < graph.inputs.size() && target.is_gpu; ++i) {
+    if (options.image_inputs.contains(graph.inputs[i].name)) {
+      result.image_inputs.insert(static_cast<int32_t>(i));
+    }
+  }
   return result;
 }
 
@@ -46,13 +57,22 @@ base::Result<std::vector<std::byte>> compress(const std::string& text) {
   return bytes;
 }
 
+plan::ImageShape plan_image(const ir::ImageShape& image, ir::DType dtype) {
+  if (image.width == 0) return {};
+  plan::ImageShape result = {.dtype = dtype,
+                             .width = static_cast<uint32_t>(image.width),
+                             .height = static_cast<uint32_t>(image.height)};
+  result.row_pitch_bytes = static_cast<uint64_t>(image.pitch) * result.texel_bytes();
+  return result;
+}
+
 }  // namespace
 
 TargetBuilder::TargetBuilder(const ir::Graph& graph, render::CpuTarget target,
                              const CompileOptions& options)
     : target_(std::move(target)),
       options_(options),
-      schedule_(schedule::make_schedule(graph, schedule_options(target_, options))) {}
+      schedule_(schedule::make_schedule(graph, schedule_options(graph, target_, options))) {}
 
 base::Status TargetBuilder::build(plan::PlanContents& contents, TargetReport& report) {
   CAMSHAFT_TRY(schedule::verify_schedule(schedule_));
@@ -83,6 +103,13 @@ lower::LoweredKernel TargetBuilder::lower(const lower::Task& task) const {
   return forced->emit(task, forced->knobs(task).front());
 }
 
+// As it is rendered; nothing where it can't store its output as an image.
+std::optional<ir::Kernel> TargetBuilder::prepare(ir::Kernel kernel) const {
+  kernel = ir::prepare_kernel(std::move(kernel), target_.lanes(ir::DType::kFloat32), target_.math);
+  if (!ir::has_images(kernel)) return kernel;
+  return ir::access_texels(std::move(kernel));
+}
+
 // Memory is planned again once it is known which kernels need scratch.
 void TargetBuilder::lower_regions() {
   std::vector<lower::LoweredKernel> lowered(schedule_.regions.size());
@@ -90,6 +117,10 @@ void TargetBuilder::lower_regions() {
     const lower::Task task = task_of(schedule_.regions[r]);
     if (task.type(task.region.output).elements() == 0) continue;  // nothing to compute
     lowered[r] = lower(task);
+    if (task.is_image(task.region.output) && !prepare(lowered[r].kernel)) {
+      schedule::take_as_buffer(schedule_, task.region.output);
+      lowered[r] = lower(task);
+    }
     for (const lower::Argument& argument : lowered[r].arguments) {
       if (argument.scratch_bytes == 0) continue;
       scratch_buffers_.push_back(
@@ -117,7 +148,8 @@ void TargetBuilder::add_command(const lower::Task& task, lower::LoweredKernel lo
   command.flops = static_cast<uint64_t>(lower::region_flops(task));
   command.bytes = static_cast<uint64_t>(lower::region_bytes(task));
   for (const lower::Argument& parameter : lowered.arguments) {
-    command.args.push_back(argument(parameter));
+    const auto number = static_cast<ir::ArrayId>(command.args.size());
+    command.args.push_back(argument(parameter, lowered.kernel, number));
   }
   winograd_error_ = std::max(winograd_error_, lowered.relative_error);
   const int64_t extent = std::max<int64_t>(lowered.kernel.thread_extent, 1);
@@ -127,9 +159,9 @@ void TargetBuilder::add_command(const lower::Task& task, lower::LoweredKernel lo
       choose_parts(target_.is_gpu ? 1 : options_.threads, extent,
                    static_cast<int64_t>(command.flops), static_cast<int64_t>(command.bytes));
   info_.threads = std::max(info_.threads, command.parts);
-  ir::Kernel kernel = ir::prepare_kernel(std::move(lowered.kernel),
-                                         target_.lanes(ir::DType::kFloat32), target_.math);
-  command.kernel = kernel_number(std::move(kernel), lowered);
+  std::optional<ir::Kernel> kernel = prepare(std::move(lowered.kernel));
+  CAMSHAFT_CHECK(kernel.has_value());
+  command.kernel = kernel_number(*std::move(kernel), lowered);
   info_.commands.push_back(std::move(command));
 }
 
@@ -149,7 +181,8 @@ uint32_t TargetBuilder::kernel_number(ir::Kernel kernel, const lower::LoweredKer
   return number;
 }
 
-plan::ArgInfo TargetBuilder::argument(const lower::Argument& parameter) {
+plan::ArgInfo TargetBuilder::argument(const lower::Argument& parameter, const ir::Kernel& kernel,
+                                      ir::ArrayId array_number) {
   plan::ArgInfo info;
   if (parameter.scratch_bytes > 0) {
     const int32_t number = scratch_buffers_[next_scratch_++];
@@ -161,13 +194,17 @@ plan::ArgInfo TargetBuilder::argument(const lower::Argument& parameter) {
   }
   if (parameter.value == ir::kNoNode) {
     info.space = plan::Space::kWeights;
-    info.offset_bytes = weights_.add(parameter.constant);
+    const ir::Array& array = kernel.array(array_number);
+    info.offset_bytes = weights_.add(
+        parameter.constant, array.is_image() ? schedule::kImageAlignment : plan::kBufferAlignment);
     info.size_bytes = parameter.constant.size();
+    info.image = plan_image(array.image, array.dtype);
     return info;
   }
   const schedule::BufferInfo& buffer = schedule_.buffer(parameter.value);
   info.offset_bytes = static_cast<uint64_t>(buffer.offset_bytes);
   info.size_bytes = static_cast<uint64_t>(buffer.size_bytes);
+  info.image = plan_image(buffer.image, schedule_.type(parameter.value).dtype);
   if (info.size_bytes == 0) {  // never touched: any place will do
     info.space = plan::Space::kWeights;
     info.offset_bytes = weights_.add(std::vector<std::byte>(plan::kBufferAlignment));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,10 @@ class TargetBuilder {
   void lower_regions();
   void add_command(const lower::Task& task, lower::LoweredKernel lowered);
   uint32_t kernel_number(ir::Kernel kernel, const lower::LoweredKernel& lowered);
-  plan::ArgInfo argument(const lower::Argument& argument);
+  std::optional<ir::Kernel> prepare(ir::Kernel kernel) const;
+  // Of parameter `number` of `kernel`.
+  plan::ArgInfo argument(const lower::Argument& argument, const ir::Kernel& kernel,
+                         ir::ArrayId number);
   std::string block_name(const schedule::BufferInfo& buffer) const;
   uint32_t last_command(size_t region) const;
   void add_arena_blocks();

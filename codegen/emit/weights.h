@@ -8,12 +8,15 @@
 #include <span>
 #include <vector>
 
+#include "runtime/plan/plan.h"
+
 namespace camshaft::emit {
 
 class WeightsBuilder {
  public:
-  // Offset of `bytes` in the section, a multiple of 64; appended unless it is there already.
-  uint64_t add(std::span<const std::byte> bytes);
+  // Offset of `bytes` in the section, a multiple of `alignment` (itself one of 64); appended unless
+  // they are there already.
+  uint64_t add(std::span<const std::byte> bytes, uint64_t alignment = plan::kBufferAlignment);
   std::vector<std::byte> take() { return std::move(bytes_); }
   int64_t size_bytes() const { return static_cast<int64_t>(bytes_.size()); }
 

@@ -22,6 +22,7 @@ constexpr OpRow kOps[kKOpCount] = {
     {KOp::kFloatConst, "float", 0},
     {KOp::kVar, "var", 0},
     {KOp::kLoad, "load", 1},
+    {KOp::kTexel, "texel", 3},
     {KOp::kBroadcast, "broadcast", 1},
     {KOp::kRamp, "ramp", 2},
     {KOp::kReduceAdd, "reduce_add", 1},
@@ -148,12 +149,12 @@ int Kernel::param_count() const {
 ArrayId Kernel::add_param(std::string_view param_name, DType dtype, int64_t elements,
                           bool writable) {
   CAMSHAFT_CHECK(param_count() == static_cast<int>(arrays_.size()));
-  arrays_.push_back({std::string(param_name), dtype, ArrayKind::kParam, writable, elements, -1});
+  arrays_.push_back({std::string(param_name), dtype, ArrayKind::kParam, writable, elements});
   return static_cast<ArrayId>(arrays_.size()) - 1;
 }
 
 ArrayId Kernel::add_local(std::string_view local_name, DType dtype, int64_t elements) {
-  arrays_.push_back({std::string(local_name), dtype, ArrayKind::kLocal, true, elements, -1});
+  arrays_.push_back({std::string(local_name), dtype, ArrayKind::kLocal, true, elements});
   return static_cast<ArrayId>(arrays_.size()) - 1;
 }
 
@@ -164,7 +165,7 @@ MatrixId Kernel::add_matrix(std::string_view matrix_name, DType dtype, int32_t r
 }
 
 ArrayId Kernel::add_shared(std::string_view shared_name, DType dtype, int64_t elements) {
-  arrays_.push_back({std::string(shared_name), dtype, ArrayKind::kShared, true, elements, -1});
+  arrays_.push_back({std::string(shared_name), dtype, ArrayKind::kShared, true, elements});
   return static_cast<ArrayId>(arrays_.size()) - 1;
 }
 
@@ -216,7 +217,7 @@ void Kernel::grow_table() {
 
 Kernel::Facts Kernel::derive_facts(const Expr& node) const {
   Facts facts;
-  facts.has_load = node.op == KOp::kLoad;
+  facts.has_load = node.op == KOp::kLoad || node.op == KOp::kTexel;
   Interval args[3];
   for (int i = 0; i < kop_arity(node.op); ++i) {
     const Facts& arg = facts_[static_cast<size_t>(node.args[i])];
@@ -291,6 +292,13 @@ Stmt make_store(ArrayId array, ExprId index, ExprId value) {
   stmt.array = array;
   stmt.index = index;
   stmt.value = value;
+  return stmt;
+}
+
+Stmt make_store_texel(ArrayId array, ExprId x, ExprId y, ExprId value) {
+  Stmt stmt = make_store(array, x, value);
+  stmt.kind = StmtKind::kStoreTexel;
+  stmt.row = y;
   return stmt;
 }
 

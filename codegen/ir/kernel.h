@@ -41,6 +41,12 @@
 //   order, and takes denormals as 0. What a matrix holds where a thread iteration begins is
 //   undefined. Few targets have them (render::CpuTarget::matrices).
 // - f16 and bf16 exist in memory only: load or store through kCast to f32.
+// - Images, for GPUs: a parameter of f32, f16 or u8 may be one, which is rows of texels of four
+//   elements each (ImageShape). Strategies load and store its elements like any array's, but none
+//   behind a row's width; access_texels(), a pass, makes that what texture units do: kTexel loads,
+//   and StoreTexel statements that store all four elements at once. Halves become f32 on the way,
+//   and back. Outside of its columns and rows an image reads as zeros, so no border needs a check.
+//   A kernel does not both read and write an image.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +55,7 @@
 #include <vector>
 
 #include "runtime/base/dtype.h"
+#include "runtime/base/image.h"
 #include "runtime/base/status.h"
 
 namespace camshaft::ir {
@@ -70,6 +77,8 @@ enum class KOp : uint8_t {
   kVar,         // int_value = VarId: a loop variable (i64) or a Let (any type)
   kLoad,        // array = ArrayId; args[0] = index (i64) of the first element, in elements.
                 //   index lanes 1, result lanes n: n consecutive elements; index lanes n: a gather
+  kTexel,  // array = an image; args: column x, row y (in texels), which element of the texel, in
+           //   [0, 4). The last has the result's lanes, the others these or 1. f32 of f16
   // Lanes
   kBroadcast,  // scalar -> lanes
   kRamp,       // scalar base args[0] + {0,1,2,...} * scalar stride args[1]
@@ -147,6 +156,18 @@ struct Var {
   int64_t hi = INT64_MAX;
 };
 
+// How the elements of an image lie in memory: `height` rows of `width` texels, which begin `pitch`
+// texels apart. width 0: it is no image.
+struct ImageShape {
+  int64_t width = 0;
+  int64_t height = 0;
+  int64_t pitch = 0;  // at least width
+  int64_t elements() const { return height * pitch * base::kTexelElements; }
+  bool operator==(const ImageShape&) const = default;
+};
+
+inline constexpr int64_t kMaxImageExtent = 1 << 16;  // of any device, by far
+
 enum class ArrayKind : uint8_t { kParam, kLocal, kShared };
 struct Array {
   std::string name;
@@ -155,6 +176,9 @@ struct Array {
   bool writable = false;
   int64_t elements = 0;    // accesses stay in [0, elements)
   ArrayId may_alias = -1;  // a writable parameter that may be the same memory as this read-only one
+  ImageShape image = {};   // of an image, all of which are its elements
+
+  bool is_image() const { return image.width > 0; }
 };
 
 // A register: rows of `columns` elements of f32 or bf16, of at most kMaxMatrixRowBytes.
@@ -180,7 +204,16 @@ struct MatrixStep {
 };
 
 enum class LoopKind : uint8_t { kSerial, kUnrolled, kVector, kThread, kItem };
-enum class StmtKind : uint8_t { kFor, kIf, kLet, kStore, kBarrier, kPrefetch, kMatrix };
+enum class StmtKind : uint8_t {
+  kFor,
+  kIf,
+  kLet,
+  kStore,
+  kBarrier,
+  kPrefetch,
+  kMatrix,
+  kStoreTexel
+};
 
 struct Stmt {
   StmtKind kind = StmtKind::kStore;
@@ -189,11 +222,12 @@ struct Stmt {
   ExprId begin = kNoExpr;      // kFor
   ExprId end = kNoExpr;        // kFor
   ExprId condition = kNoExpr;  // kIf: scalar bool
-  ArrayId array = -1;          // kStore, kPrefetch, kMatrix that loads or stores
+  ArrayId array = -1;          // kStore, kStoreTexel, kPrefetch, kMatrix that loads or stores
   // i64. kStore: lanes 1 stores `value`'s lanes consecutively, lanes n scatters. kPrefetch,
-  // kMatrix: scalar, an element of the array.
+  // kMatrix: scalar, an element of the array. kStoreTexel: scalar, the texel's column.
   ExprId index = kNoExpr;
-  ExprId value = kNoExpr;  // kLet, kStore
+  ExprId row = kNoExpr;    // kStoreTexel: likewise, its row
+  ExprId value = kNoExpr;  // kLet, kStore; kStoreTexel: four lanes, f32 for f16
   MatrixStep matrix;       // kMatrix
   std::vector<Stmt> body;  // kFor, kIf
 };
@@ -239,7 +273,8 @@ class Kernel {
   ExprId splat(double value, ValueType type);
   ExprId var(VarId id);
   ExprId load(ArrayId array, ExprId index, int32_t lanes = 1);  // lanes follow from a vector index
-  ExprId broadcast(ExprId scalar, int32_t lanes);               // lanes 1: the scalar itself
+  ExprId texel(ArrayId array, ExprId x, ExprId y, ExprId element);
+  ExprId broadcast(ExprId scalar, int32_t lanes);  // lanes 1: the scalar itself
   ExprId ramp(ExprId base, ExprId stride, int32_t lanes);
   ExprId unary(KOp op, ExprId a);  // math and kReduceX; kNeg, kAbs of integers become kSub, kMax
   ExprId binary(KOp op, ExprId a, ExprId b);
@@ -303,6 +338,7 @@ Stmt make_for(VarId var, ExprId begin, ExprId end, LoopKind kind, std::vector<St
 Stmt make_if(ExprId condition, std::vector<Stmt> body);
 Stmt make_let(VarId var, ExprId value);
 Stmt make_store(ArrayId array, ExprId index, ExprId value);
+Stmt make_store_texel(ArrayId array, ExprId x, ExprId y, ExprId value);
 Stmt make_prefetch(ArrayId array, ExprId index);
 Stmt make_barrier();
 Stmt make_matrix_clear(MatrixId matrix);

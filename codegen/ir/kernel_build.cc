@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The builder methods of Kernel: type checks, folding, then interning.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -110,6 +111,26 @@ ExprId Kernel::load(ArrayId array_id, ExprId index, int32_t lanes) {
   if (at.op == KOp::kRamp && is_int_const(at.args[1], &stride) && stride == 1) {
     node.args[0] = at.args[0];
   }
+  return checked(node);
+}
+
+ExprId Kernel::texel(ArrayId array_id, ExprId x, ExprId y, ExprId element) {
+  ExprId args[3] = {x, y, element};
+  int32_t lanes = 1;
+  for (ExprId& arg : args) {
+    if (const ExprId scalar = under_broadcast(*this, arg); scalar != kNoExpr) {
+      lanes = std::max(lanes, expr(arg).type.lanes);
+      arg = scalar;
+    }
+  }
+  int32_t needed = 1;
+  for (const ExprId arg : args) needed = std::max(needed, expr(arg).type.lanes);
+  if (needed == 1 && lanes > 1) return broadcast(texel(array_id, args[0], args[1], args[2]), lanes);
+  if (expr(args[2]).type.lanes < needed) args[2] = broadcast(args[2], needed);
+  const DType dtype = array(array_id).dtype;
+  Expr node = node_of(KOp::kTexel, {dtype == DType::kFloat16 ? DType::kFloat32 : dtype, needed},
+                      args[0], args[1], args[2]);
+  node.array = array_id;
   return checked(node);
 }
 

@@ -93,6 +93,8 @@ class Interpreter {
         return base::ok();
       case StmtKind::kStore:
         return run_store(stmt);
+      case StmtKind::kStoreTexel:
+        return run_store_texel(stmt);
       case StmtKind::kBarrier:
         forget_touches();
         return base::ok();
@@ -183,6 +185,42 @@ class Interpreter {
     return base::ok();
   }
 
+  // Where element `element` of a texel is in memory; null outside of the image.
+  std::byte* texel_element(ArrayId id, LaneBits x, LaneBits y, int64_t element) {
+    const Array& array = kernel_.array(id);
+    const auto column = static_cast<int64_t>(x);
+    const auto row = static_cast<int64_t>(y);
+    if (column < 0 || column >= array.image.width || row < 0 || row >= array.image.height) {
+      return nullptr;
+    }
+    const int64_t at = (row * array.image.pitch + column) * base::kTexelElements + element;
+    return memory_[static_cast<size_t>(id)] + at * base::dtype_size_bytes(array.dtype);
+  }
+
+  Status run_store_texel(const Stmt& stmt) {
+    const DType dtype = kernel_.array(stmt.array).dtype;
+    for (int64_t i = 0; i < base::kTexelElements; ++i) {
+      std::byte* place = texel_element(stmt.array, *lanes_of(stmt.index), *lanes_of(stmt.row), i);
+      if (place == nullptr) return outside(stmt.array, stmt.index);
+      const LaneBits value = lanes_of(stmt.value)[i];
+      write_element(place, dtype, evaluate_cast(value, dtype_of(stmt.value), dtype));
+    }
+    return base::ok();
+  }
+
+  // Lane `lane` of a kTexel: 0 outside of the image.
+  Status evaluate_texel(const Expr& e, int lane, LaneBits* result) {
+    const auto arg = [&](int i) {
+      return lanes_of(e.args[i])[kernel_.expr(e.args[i]).type.lanes == 1 ? 0 : lane];
+    };
+    const auto element = static_cast<int64_t>(arg(2));
+    if (element < 0 || element >= base::kTexelElements) return outside(e.array, e.args[2]);
+    const std::byte* place = texel_element(e.array, arg(0), arg(1), element);
+    const DType dtype = kernel_.array(e.array).dtype;
+    *result = place == nullptr ? 0 : evaluate_cast(read_element(place, dtype), dtype, e.type.dtype);
+    return base::ok();
+  }
+
   Status run_matrix(const Stmt& stmt) {
     const MatrixStep& step = stmt.matrix;
     std::vector<float>& numbers = matrices_[static_cast<size_t>(step.matrix)];
@@ -252,6 +290,8 @@ class Interpreter {
         if (place == nullptr) return outside(e.array, e.args[0]);
         CAMSHAFT_TRY(touch(e.array, place, /*writes=*/false));
         result[lane] = read_element(place, e.type.dtype);
+      } else if (e.op == KOp::kTexel) {
+        CAMSHAFT_TRY(evaluate_texel(e, lane, &result[lane]));
       } else {
         result[lane] = evaluate_lane(e, lane);
       }

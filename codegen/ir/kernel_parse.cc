@@ -3,13 +3,15 @@
 // are):
 //
 //   kernel    = "kernel" STRING "threads" INT "{" {array} {matrix} {statement} "}"
-//   array     = "param" NAME ":" DTYPE "[" INT "]" ["writable"] ["may_alias" NAME]
+//   array     = "param" NAME ":" DTYPE "[" INT "]" ["image" INT INT INT] ["writable"]
+//               ["may_alias" NAME]               an image's width, height and pitch in texels
 //             | ("local" | "shared") NAME ":" DTYPE "[" INT "]"
 //   matrix    = "matrix" NAME ":" DTYPE "[" INT "," INT "]"        rows, columns
 //   statement = "for" NAME "in" expr ".." expr ["range" INT ".." INT] LOOP "{" {statement} "}"
 //             | "if" expr "{" {statement} "}"
 //             | "let" NAME ":" TYPE "=" expr
 //             | "store" "(" NAME "," expr "," expr ")"     array, index, value
+//             | "store_texel" "(" NAME "," expr "," expr "," expr ")"   image, x, y, value
 //             | "barrier"
 //             | "prefetch" "(" NAME "," expr ")"           array, index
 //             | "clear_matrix" "(" NAME ")"
@@ -22,6 +24,7 @@
 //   operand   = "(" expr ")" | ALIAS | NAME | constant | call
 //   constant  = "true" | "false" | ["-"] NUMBER | ["-"] "inf" | "nan" | ["-"] "inf_f64" | "nan_f64"
 //   call      = "load" "(" NAME "," expr ["," LANES] ")" | "broadcast" "(" expr "," LANES ")"
+//             | "texel" "(" NAME "," expr "," expr "," expr ")"         image, x, y, element
 //             | "ramp" "(" expr "," expr "," LANES ")"
 //             | ("cast" | "bitcast") "(" expr "," DTYPE ")"
 //             | any other op's name "(" expr {"," expr} ")"
@@ -78,6 +81,12 @@ class Parser {
     tokens_.expect("[");
     const int64_t elements = tokens_.take_int();
     tokens_.expect("]");
+    ImageShape image;
+    if (param && tokens_.accept_name("image")) {
+      image.width = tokens_.take_int();
+      image.height = tokens_.take_int();
+      image.pitch = tokens_.take_int();
+    }
     const bool writable = param && tokens_.accept_name("writable");
     if (param && kernel_.param_count() != static_cast<int>(kernel_.arrays().size())) {
       tokens_.fail("parameter " + name + " follows a local array");
@@ -87,6 +96,7 @@ class Parser {
                        : shared ? kernel_.add_shared(name, dtype, elements)
                                 : kernel_.add_local(name, dtype, elements);
     scope_.arrays[name] = id;
+    kernel_.array(id).image = image;
     if (param && tokens_.accept_name("may_alias")) {
       aliased_params_.emplace_back(id, tokens_.take(TokenKind::kName, "an array's name").text);
     }
@@ -142,6 +152,8 @@ class Parser {
       body.push_back(parse_let());
     } else if (tokens_.accept_name("store")) {
       body.push_back(parse_store());
+    } else if (tokens_.accept_name("store_texel")) {
+      body.push_back(parse_store_texel());
     } else if (tokens_.accept_name("barrier")) {
       body.emplace_back().kind = StmtKind::kBarrier;
     } else if (tokens_.accept_name("prefetch")) {
@@ -210,6 +222,18 @@ class Parser {
     const ExprId value = exprs_.parse();
     tokens_.expect(")");
     return make_store(array, index, value);
+  }
+
+  Stmt parse_store_texel() {
+    tokens_.expect("(");
+    const ArrayId array = exprs_.find_array(tokens_.take_name("an image's name"));
+    ExprId args[3] = {};
+    for (ExprId& arg : args) {
+      tokens_.expect(",");
+      arg = exprs_.parse();
+    }
+    tokens_.expect(")");
+    return make_store_texel(array, args[0], args[1], args[2]);
   }
 
   Stmt parse_prefetch() {

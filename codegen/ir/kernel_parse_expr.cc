@@ -135,6 +135,8 @@ ExprId ExprParser::parse_call(const std::string& name) {
   ExprId result = kNoExpr;
   if (name == "load") {
     result = parse_load();
+  } else if (name == "texel") {
+    result = parse_texel();
   } else {
     result = parse_op_call(name);
   }
@@ -153,6 +155,21 @@ ExprId ExprParser::parse_load() {
   load.type = {kernel_.array(load.array).dtype, kernel_.expr(load.args[0]).type.lanes};
   if (tokens_.accept(",")) load.type.lanes = tokens_.take_lanes();
   return checked(load);
+}
+
+ExprId ExprParser::parse_texel() {
+  Expr texel;
+  texel.op = KOp::kTexel;
+  texel.array = find_array(tokens_.take_name("an image's name"));
+  for (ExprId& arg : texel.args) {
+    tokens_.expect(",");
+    arg = parse(0);
+  }
+  if (!tokens_.ok()) return kNoExpr;
+  const DType dtype = kernel_.array(texel.array).dtype;
+  texel.type = {dtype == DType::kFloat16 ? DType::kFloat32 : dtype,
+                kernel_.expr(texel.args[2]).type.lanes};
+  return checked(texel);
 }
 
 ExprId ExprParser::parse_op_call(const std::string& name) {

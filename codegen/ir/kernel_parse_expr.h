@@ -42,6 +42,7 @@ class ExprParser {
   ExprId int_number(const std::string& digits, DType dtype);
   ExprId parse_call(const std::string& name);
   ExprId parse_load();
+  ExprId parse_texel();
   ExprId parse_op_call(const std::string& name);
   // The operands are there: derives the type, reading what they do not say.
   ExprId finish_call(Expr call);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/ir/kernel_passes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "codegen/ir/remove_dead_statements.h"
@@ -8,6 +9,9 @@
 namespace camshaft::ir {
 
 Kernel prepare_kernel(Kernel kernel, int32_t max_lanes, const MathSupport& support) {
+  if (has_images(kernel)) {
+    max_lanes = std::min(max_lanes, static_cast<int32_t>(base::kTexelElements));
+  }
   kernel = vectorize_loops(std::move(kernel), max_lanes);
   kernel = unroll_loops(std::move(kernel));
   kernel = decompose_math(std::move(kernel), support);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "codegen/ir/kernel.h"
 
@@ -15,7 +16,7 @@ namespace camshaft::ir {
 // are several, and then a tail of scalar iterations (unrolled if fewer than 8). If the body touches
 // local arrays, the loop over vectors is unrolled, so that the arrays can live in registers.
 // max_lanes 1 turns vector loops into serial ones. max_lanes is in elements of 4 bytes; a loop
-// whose widest element is 8 bytes gets half. Besides Let and Store the body may hold unrolled and
+// whose widest element is 8 bytes gets half, unless the kernel has images. Besides Let and Store the body may hold unrolled and
 // serial loops whose bounds do not depend on the vector variable.
 Kernel vectorize_loops(Kernel kernel, int32_t max_lanes);
 
@@ -50,7 +51,15 @@ struct MathSupport {
 // target flushes denormals, so do these.
 Kernel decompose_math(Kernel kernel, const MathSupport& support);
 
-// The three above in order, then dead Let and duplicate-store clean-up.
+// The three above in order, then dead Let and duplicate-store clean-up. A kernel with images gets
+// vectors of a texel.
 Kernel prepare_kernel(Kernel kernel, int32_t max_lanes, const MathSupport& support);
+
+bool has_images(const Kernel& kernel);
+
+// Replaces, in a prepared kernel, loads and stores of images by kTexel and StoreTexel. Four
+// consecutive elements that an index's form shows to be one texel are loaded at once, any others
+// one by one. Prefetches of images go away. Nothing where a store is not of a whole texel.
+std::optional<Kernel> access_texels(Kernel kernel);
 
 }  // namespace camshaft::ir

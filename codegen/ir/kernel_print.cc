@@ -100,6 +100,10 @@ class Printer {
                                               : "  shared ";
     out_ += arrays_[id] + ": " + base::dtype_name(array.dtype) + "[" +
             std::to_string(array.elements) + "]";
+    if (array.is_image()) {
+      out_ += " image " + std::to_string(array.image.width) + " " +
+              std::to_string(array.image.height) + " " + std::to_string(array.image.pitch);
+    }
     if (array.kind == ArrayKind::kParam && array.writable) out_ += " writable";
     if (array.may_alias >= 0) out_ += " may_alias " + arrays_[array.may_alias];
     out_ += "\n";
@@ -130,6 +134,10 @@ class Printer {
       case StmtKind::kStore:
         out_ += "store(" + arrays_[stmt.array] + ", " + text(stmt.index, 0) + ", " +
                 text(stmt.value, 0) + ")";
+        break;
+      case StmtKind::kStoreTexel:
+        out_ += "store_texel(" + arrays_[stmt.array] + ", " + text(stmt.index, 0) + ", " +
+                text(stmt.row, 0) + ", " + text(stmt.value, 0) + ")";
         break;
       case StmtKind::kBarrier:
         out_ += "barrier";
@@ -234,7 +242,7 @@ class Printer {
       return infix->binding < binding ? "(" + inner + ")" : inner;
     }
     std::string call = std::string(kop_name(e.op)) + "(";
-    if (e.op == KOp::kLoad) call += arrays_[e.array] + ", ";
+    if (e.op == KOp::kLoad || e.op == KOp::kTexel) call += arrays_[e.array] + ", ";
     for (int i = 0; i < kop_arity(e.op); ++i) {
       if (i > 0) call += ", ";
       call += text(e.args[i], 0);

@@ -29,7 +29,7 @@ std::vector<ExprId> reachable_exprs(const Kernel& kernel, const std::vector<Expr
 }
 
 std::vector<ExprId> exprs_of(const Stmt& stmt) {
-  return {stmt.begin, stmt.end, stmt.condition, stmt.index, stmt.value};
+  return {stmt.begin, stmt.end, stmt.condition, stmt.index, stmt.row, stmt.value};
 }
 
 ExprId rebuild_expr(Kernel& kernel, const Expr& node, const ExprId args[3]) {
@@ -42,6 +42,8 @@ ExprId rebuild_expr(Kernel& kernel, const Expr& node, const ExprId args[3]) {
       return kernel.intern(node);
     case KOp::kLoad:
       return kernel.load(node.array, a[0], node.type.lanes);
+    case KOp::kTexel:
+      return kernel.texel(node.array, a[0], a[1], a[2]);
     case KOp::kBroadcast:
       return kernel.broadcast(a[0], node.type.lanes);
     case KOp::kRamp:
@@ -109,7 +111,8 @@ ExprId ExprRewriter::rewrite(ExprId root) {
 }
 
 void ExprRewriter::rewrite_exprs(Stmt& stmt) {
-  for (ExprId* id : {&stmt.begin, &stmt.end, &stmt.condition, &stmt.index, &stmt.value}) {
+  for (ExprId* id :
+       {&stmt.begin, &stmt.end, &stmt.condition, &stmt.index, &stmt.row, &stmt.value}) {
     *id = rewrite(*id);
   }
 }
@@ -162,6 +165,7 @@ Stmt without_body(const Stmt& stmt) {
   copy.condition = stmt.condition;
   copy.array = stmt.array;
   copy.index = stmt.index;
+  copy.row = stmt.row;
   copy.value = stmt.value;
   copy.matrix = stmt.matrix;
   return copy;

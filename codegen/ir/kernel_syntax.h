@@ -47,7 +47,7 @@ constexpr bool is_name_char(char c) {
 constexpr bool is_reserved_word(std::string_view word) {
   for (const char* reserved :
        {"true", "false", "inf", "nan", "inf_f64", "nan_f64", "for", "if", "let", "store", "barrier",
-        "prefetch", "param", "local", "shared", "matrix"}) {
+        "prefetch", "param", "local", "shared", "matrix", "store_texel"}) {
     if (word == reserved) return true;
   }
   for (const char* op : kMatrixOpNames) {

@@ -39,6 +39,24 @@ const char* load_error(const Kernel& kernel, const Expr& node) {
              : "a vector index gives as many lanes as it has";
 }
 
+const char* texel_error(const Kernel& kernel, const Expr& node) {
+  if (node.array < 0 || node.array >= static_cast<ArrayId>(kernel.arrays().size())) {
+    return "no such array";
+  }
+  const Array& array = kernel.array(node.array);
+  if (!array.is_image()) return "a texel is of an image";
+  const DType dtype = array.dtype == DType::kFloat16 ? DType::kFloat32 : array.dtype;
+  if (node.type.dtype != dtype) return "a texel has its image's dtype, or f32 for f16";
+  for (int i = 0; i < 3; ++i) {
+    const ValueType arg = kernel.expr(node.args[i]).type;
+    if (arg.dtype != DType::kInt64) return "a texel's place is i64";
+    if (arg.lanes != node.type.lanes && (arg.lanes != 1 || i == 2)) {
+      return "a texel's place has the lanes of its result, or one column and row";
+    }
+  }
+  return nullptr;
+}
+
 const char* lanes_error(const Kernel& kernel, const Expr& node) {
   const ValueType a = kernel.expr(node.args[0]).type;
   switch (node.op) {
@@ -122,6 +140,8 @@ const char* expr_type_error(const Kernel& kernel, const Expr& node) {
       return var_error(kernel, node);
     case KOp::kLoad:
       return load_error(kernel, node);
+    case KOp::kTexel:
+      return texel_error(kernel, node);
     case KOp::kBroadcast:
     case KOp::kRamp:
     case KOp::kReduceAdd:

@@ -59,11 +59,29 @@ class Verifier {
       if (array.kind == ArrayKind::kParam && id >= kernel_.param_count()) {
         return fail("parameter " + array.name + " follows a local array");
       }
+      CAMSHAFT_TRY(verify_image(array));
       if (array.may_alias < 0) continue;
       if (array.may_alias >= kernel_.param_count() || array.writable ||
           array.kind != ArrayKind::kParam || !kernel_.array(array.may_alias).writable) {
         return fail(named + " may alias something other than a writable parameter");
       }
+    }
+    return base::ok();
+  }
+
+  Status verify_image(const Array& array) const {
+    if (array.image == ImageShape()) return base::ok();
+    const ImageShape& image = array.image;
+    const bool has_dtype = array.dtype == DType::kFloat32 || array.dtype == DType::kFloat16 ||
+                           array.dtype == DType::kUInt8;
+    if (array.kind != ArrayKind::kParam || !has_dtype || array.may_alias >= 0) {
+      return fail("image " + array.name + " is no parameter of its own, or not of f32, f16 or u8");
+    }
+    if (image.width < 1 || image.height < 1 || image.pitch < image.width ||
+        image.width > kMaxImageExtent || image.height > kMaxImageExtent ||
+        image.pitch > kMaxImageExtent || array.elements != image.elements()) {
+      return fail("image " + array.name +
+                  " has a shape that is none, or another one than its size");
     }
     return base::ok();
   }
@@ -85,6 +103,9 @@ class Verifier {
           break;
         case StmtKind::kStore:
           CAMSHAFT_TRY(verify_store(stmt, context));
+          break;
+        case StmtKind::kStoreTexel:
+          CAMSHAFT_TRY(verify_store_texel(stmt, context));
           break;
         case StmtKind::kBarrier:
           if (context.in_vector) return fail("a barrier is inside a vector loop");
@@ -108,11 +129,13 @@ class Verifier {
   // Which expressions a statement must have, and that they are sound and in scope.
   Status verify_uses(const Stmt& stmt, Context context) {
     const bool is_for = stmt.kind == StmtKind::kFor;
-    const bool is_store = stmt.kind == StmtKind::kStore;
+    const bool is_texel = stmt.kind == StmtKind::kStoreTexel;
+    const bool is_store = stmt.kind == StmtKind::kStore || is_texel;
     const bool has_index = is_store || stmt.kind == StmtKind::kPrefetch ||
                            (stmt.kind == StmtKind::kMatrix && matrix_moves(stmt.matrix.op));
     const bool has_value = is_store || stmt.kind == StmtKind::kLet;
-    const bool given[] = {is_for, is_for, stmt.kind == StmtKind::kIf, has_index, has_value};
+    const bool given[] = {is_for,    is_for,   stmt.kind == StmtKind::kIf,
+                          has_index, is_texel, has_value};
     const std::vector<ExprId> roots = exprs_of(stmt);
     for (size_t i = 0; i < roots.size(); ++i) {
       if ((roots[i] != kNoExpr) != given[i]) {
@@ -147,8 +170,23 @@ class Verifier {
         divisor == 0) {
       return fail("an integer is divided by 0");
     }
+    if (e.op == KOp::kTexel) return verify_texel(e, context);
     if (e.op != KOp::kLoad) return base::ok();
     return verify_access(e.array, e.args[0], e.type.lanes, context, "load from ");
+  }
+
+  // Any column and row will do, but an image that is written is not read.
+  Status verify_texel(const Expr& e, Context context) const {
+    const Array& image = kernel_.array(e.array);
+    if (image.writable) return fail("image " + image.name + " is written and read");
+    int64_t lo = 0, hi = 0;
+    kernel_.bounds(e.args[2], &lo, &hi);
+    const bool leaves =
+        hi < 0 || lo >= base::kTexelElements ||
+        (!context.in_if && (lo < 0 || hi >= base::kTexelElements) && attains_bounds(e.args[2]));
+    if (!leaves || context.never_runs) return base::ok();
+    return fail("element " + std::to_string(lo) + ".." + std::to_string(hi) + " of a texel of " +
+                image.name);
   }
 
   // An access is refused if all its elements are outside of the array, or if one certainly is.
@@ -387,6 +425,38 @@ class Verifier {
       return fail("a store to " + array.name + " has a wrong index type");
     }
     return verify_access(stmt.array, stmt.index, value.lanes, context, "store to ");
+  }
+
+  Status verify_store_texel(const Stmt& stmt, Context context) const {
+    const bool exists =
+        stmt.array >= 0 && stmt.array < static_cast<ArrayId>(kernel_.arrays().size());
+    if (!exists || !kernel_.array(stmt.array).is_image()) {
+      return fail("a texel is stored to something that is no image");
+    }
+    const Array& image = kernel_.array(stmt.array);
+    if (context.in_vector) return fail("a texel is stored inside a vector loop");
+    if (items_ > 0 && !context.in_item) {
+      return fail("a store to " + image.name + " is outside of the item loops");
+    }
+    if (!image.writable) return fail("a texel is stored to the read-only image " + image.name);
+    const ValueType place{DType::kInt64, 1};
+    const DType dtype = image.dtype == DType::kFloat16 ? DType::kFloat32 : image.dtype;
+    if (kernel_.expr(stmt.index).type != place || kernel_.expr(stmt.row).type != place ||
+        kernel_.expr(stmt.value).type != ValueType{dtype, base::kTexelElements}) {
+      return fail("a texel stored to " + image.name + " has a wrong place or value type");
+    }
+    CAMSHAFT_TRY(verify_extent(stmt.index, image.image.width, image, context));
+    return verify_extent(stmt.row, image.image.height, image, context);
+  }
+
+  Status verify_extent(ExprId place, int64_t extent, const Array& image, Context context) const {
+    int64_t lo = 0, hi = 0;
+    kernel_.bounds(place, &lo, &hi);
+    const bool never_inside = hi < 0 || lo >= extent;
+    const bool leaves = !context.in_if && (lo < 0 || hi >= extent) && attains_bounds(place);
+    if (context.never_runs || (!never_inside && !leaves)) return base::ok();
+    return fail("a texel is stored at " + std::to_string(lo) + ".." + std::to_string(hi) + " of " +
+                std::to_string(extent) + " columns or rows of " + image.name);
   }
 
   const Kernel& kernel_;

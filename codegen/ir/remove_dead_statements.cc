@@ -92,7 +92,7 @@ class Cleaner {
     if (!reads) return;
     for (const ExprId id : reachable_exprs(kernel_, exprs_of(stmt))) {
       const Expr& e = kernel_.expr(id);
-      if (e.op != KOp::kLoad) continue;
+      if (e.op != KOp::kLoad && e.op != KOp::kTexel) continue;
       const ArrayId array = memory_of(e.array);
       std::erase_if(unread,
                     [&](const auto& entry) { return memory_of(entry.first.first) == array; });

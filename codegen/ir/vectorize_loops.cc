@@ -51,7 +51,7 @@ class ElementWidth {
       seen[static_cast<size_t>(id)] = true;
       const Expr& e = kernel_.expr(id);
       width_ = std::max(width_, base::dtype_size_bytes(e.type.dtype));
-      if (e.op == KOp::kLoad) continue;
+      if (e.op == KOp::kLoad || e.op == KOp::kTexel) continue;
       pending.insert(pending.end(), std::begin(e.args), std::end(e.args));
       const auto var = static_cast<size_t>(e.int_value);
       if (e.op == KOp::kVar && var < lets_.size()) pending.push_back(lets_[var]);
@@ -90,7 +90,9 @@ class Vectorizer {
     CAMSHAFT_CHECK(kernel_.is_int_const(loop.begin, &begin) &&
                    kernel_.is_int_const(loop.end, &end));
     const int64_t extent = std::max<int64_t>(0, end - begin);
-    const int64_t limit = ElementWidth(&kernel_).of(loop.body) == 8 ? max_lanes_ / 2 : max_lanes_;
+    // Texels are stored whole.
+    const bool is_halved = !has_images(kernel_) && ElementWidth(&kernel_).of(loop.body) == 8;
+    const int64_t limit = is_halved ? max_lanes_ / 2 : max_lanes_;
     const auto lanes = static_cast<int32_t>(std::bit_floor(static_cast<uint64_t>(
         std::max<int64_t>(1, std::min({limit, extent, int64_t{kMaxLanes}})))));
     if (lanes == 1) return append_scalars(loop, begin, end, LoopKind::kSerial, result);

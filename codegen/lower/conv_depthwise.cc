@@ -252,10 +252,10 @@ bool is_depthwise(const Task& task) {
 }
 
 bool matches_conv_depthwise(const Task& task) {
-  return is_depthwise(task) && is_windowed(task);
+  return !task.has_images() && is_depthwise(task) && is_windowed(task);
 }
 bool matches_pool(const Task& task) {
-  return task.has_root(Op::kPool) && is_windowed(task);
+  return !task.has_images() && task.has_root(Op::kPool) && is_windowed(task);
 }
 
 std::vector<Knobs> knobs_conv_depthwise(const Task& task) {

@@ -39,6 +39,14 @@ Nest make_axes(Kernel& kernel, const ir::Shape& shape, schedule::Layout layout, 
     nest.extents.push_back(extent);
     return kernel.var(var);
   };
+  index.assign(shape.size(), ir::kNoExpr);
+  if (layout.row_texels > 0 && block > 1) {  // channels last
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (i != 1) index[i] = axis(shape[i]);
+    }
+    index[1] = axis(shape[1]);
+    return nest;
+  }
   index.clear();
   for (size_t i = 0; i < shape.size(); ++i) {
     if (i == 1 && block > 1) {

@@ -17,14 +17,20 @@ Frame::Frame(const Task& region_task, const char* strategy, const Knobs& knobs,
   int number = 0;
   for (NodeId leaf : task.region.leaves) {
     if (packed.count(leaf) > 0) continue;
-    const ir::TensorType& type = task.type(leaf);
-    arrays[leaf] =
-        kernel().add_param("x" + std::to_string(number++), type.dtype, type.elements(), false);
+    arrays[leaf] = add_value(leaf, "x" + std::to_string(number++), false);
     lowered.arguments.push_back({leaf, {}, false});
   }
-  const ir::TensorType& type = task.type(task.region.output);
-  output = kernel().add_param("out", type.dtype, type.elements(), true);
+  output = add_value(task.region.output, "out", true);
   lowered.arguments.push_back({task.region.output, {}, true});
+}
+
+ir::ArrayId Frame::add_value(NodeId value, std::string_view name, bool writable) {
+  const ir::TensorType& type = task.type(value);
+  const ir::ImageShape image = task.schedule.buffer(value).image;
+  const int64_t elements = image.width > 0 ? image.elements() : type.elements();
+  const ir::ArrayId id = kernel().add_param(name, type.dtype, elements, writable);
+  kernel().array(id).image = image;
+  return id;
 }
 
 ir::ArrayId Frame::add_constant(std::string_view name, DType dtype, std::vector<std::byte> bytes) {

@@ -33,6 +33,9 @@ struct Frame {
   LoweredKernel lowered;
   std::map<NodeId, ir::ArrayId> arrays;
   ir::ArrayId output = -1;
+
+ private:
+  ir::ArrayId add_value(NodeId value, std::string_view name, bool writable);
 };
 
 // A loop over [0, extent) with `body(variable)`; extent 1 gives the body with 0, extent 0 nothing.

@@ -348,7 +348,7 @@ class Emitter {
 }  // namespace
 
 bool matches_gemm(const Task& task) {
-  if (!task.has_root(Op::kMatMul)) return false;
+  if (!task.has_root(Op::kMatMul) || task.has_images()) return false;
   const ir::Node& node = task.node(task.region.root);
   if (!has_tiles(node.type.dtype) || node.type.elements() == 0) return false;
   const Product p = make_product(task, product_lanes(task));

@@ -31,7 +31,7 @@ class Emitter {
         frame_(task, "group_product", knobs, packed_leaves(task, product_)),
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays),
-        pixel_window_(kernel_, product_.window) {
+        pixel_window_(kernel_, product_.window, product_.is_bordered) {
     if (is_packed()) pack_weights();
     const int64_t tile = shape_.tile_pixels * product_.lanes;
     acc_ = kernel_.add_local("acc", dtype(), tile);
@@ -68,13 +68,18 @@ class Emitter {
   // Channel tiles of a set as they are packed: whole groups.
   int64_t packed_tiles() const { return shape_.channel_tiles * shape_.along; }
   int64_t tile_weights() const { return product_.taps * product_.inner * product_.lanes; }
+  // The output is an image, and tiles are its texels.
+  bool stores_texels() const { return task_.is_image(task_.region.output); }
   bool has_whole_tiles() const { return product_.channels == packed_tiles() * product_.lanes; }
 
   void pack_weights() {
-    const int64_t count = product_.sets * packed_tiles() * tile_weights();
-    weights_ = PackedWeights(frame_, "w", product_.known, count, [&](WeightPacker& packer) {
+    tiles_ = weight_tiles(task_, product_.known, product_.sets * packed_tiles(), tile_weights());
+    weights_ = PackedWeights(frame_, "w", product_.known, tiles_, [&](WeightPacker& packer) {
       for (int64_t set = 0; set < product_.sets; ++set) {
-        for (int64_t tile = 0; tile < packed_tiles(); ++tile) pack_tile(set, tile, packer);
+        for (int64_t tile = 0; tile < packed_tiles(); ++tile) {
+          packer.go_to(tiles_.place(set * packed_tiles() + tile));
+          pack_tile(set, tile, packer);
+        }
       }
     });
   }
@@ -185,7 +190,8 @@ class Emitter {
     const ExprId step = kernel_.add(kernel_.mul(tap, product_.inner), first);
     // Not a variable: what it is a multiple of shows how the weights are aligned.
     const ExprId at =
-        kernel_.add(kernel_.mul(tiles, tile_weights()), kernel_.mul(step, product_.lanes));
+        kernel_.add(is_packed() ? tiles_.place(kernel_, tiles) : kernel_.mul(tiles, tile_weights()),
+                    kernel_.mul(step, product_.lanes));
     for (int64_t k = 0; k < product_.step; ++k) {
       const ExprId w = let(kernel_, body, "w", weights(at, first, k, body));
       for (int64_t p = 0; p < shape_.tile_pixels; ++p) {
@@ -199,7 +205,11 @@ class Emitter {
   // x[p] = inner elements [first, first + step) of the tile's pixel p; zeros in the padding.
   std::vector<Stmt> read_inner(int64_t p, ExprId first) {
     return loop(kernel_, "v", product_.step, LoopKind::kVector, [&](ExprId v) -> std::vector<Stmt> {
-      ExprId value = evaluator_.value(product_.x, input_index(p, kernel_.add(first, v)));
+      const Index index = input_index(p, kernel_.add(first, v));
+      ExprId value = product_.is_bordered.empty()
+                         ? evaluator_.value(product_.x, index)
+                         : bordered_texel(kernel_, frame_.arrays.at(product_.x),
+                                          task_.type(product_.x).shape, index);
       const ExprId inside = product_.is_conv ? taps_[static_cast<size_t>(p)].inside : ir::kNoExpr;
       if (inside != ir::kNoExpr) {
         value = kernel_.select(inside, value, kernel_.splat(0, {dtype(), 1}));
@@ -275,6 +285,9 @@ class Emitter {
     std::vector<Stmt> body;
     if (has_whole_tiles()) {
       body = loop(kernel_, "v", count, LoopKind::kVector, one);
+    } else if (stores_texels()) {
+      body = {ir::make_if(kernel_.binary(KOp::kLt, channel, kernel_.int_const(product_.channels)),
+                          loop(kernel_, "v", count, LoopKind::kVector, one))};
     } else {
       for (int64_t v = 0; v < count; ++v) {
         const ExprId lane = kernel_.int_const(v);
@@ -310,7 +323,9 @@ class Emitter {
   std::vector<Stmt> finish_sums() {
     const int64_t sums = group_slots() * product_.lanes;
     int64_t width = product_.lanes;
-    while (width > 1 && (sums / width < render::kGroupItems || !has_whole_tiles())) width /= 2;
+    while (width > 1 && !stores_texels() &&
+           (sums / width < render::kGroupItems || !has_whole_tiles()))
+      width /= 2;
     const int64_t units = sums / width;
     const int64_t turns = (units + render::kGroupItems - 1) / render::kGroupItems;
     return items([&](ExprId item) {
@@ -361,6 +376,7 @@ class Emitter {
   Kernel& kernel_;
   Evaluator evaluator_;
   const PixelWindow pixel_window_;  // of a convolution
+  WeightTiles tiles_;
   PackedWeights weights_;
   ir::ArrayId acc_ = -1;
   ir::ArrayId x_ = -1;

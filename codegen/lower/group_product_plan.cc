@@ -4,6 +4,7 @@
 
 #include "codegen/ir/graph_constants.h"
 #include "codegen/lower/group_product.h"
+#include "codegen/lower/pixel_window.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
 #include "codegen/lower/weights.h"
@@ -42,6 +43,7 @@ void set_convolution(const Task& task, GroupProduct& product) {
   const int64_t block =
       task.has_buffer(product.x) ? task.schedule.buffer(product.x).layout.channel_block : 1;
   product.step = block > 1 && product.inner % block == 0 ? block : even_step(product.inner);
+  product.is_bordered = is_bordered(task, product.x);
 }
 
 void set_matrix_product(const Task& task, GroupProduct& product) {
@@ -52,6 +54,7 @@ void set_matrix_product(const Task& task, GroupProduct& product) {
   product.inner = x.back();
   product.channels = task.type(product.w).shape.back();
   product.step = even_step(product.inner);
+  if (task.is_image(product.x)) product.step = base::kTexelElements;
   product.known = shared_matrix(task, product.w);
   if (product.known == ir::kNoNode) return;
   product.pixels *= product.sets;
@@ -129,7 +132,8 @@ GroupProduct make_group_product(const Task& task) {
   } else {
     set_matrix_product(task, product);
   }
-  product.lanes = tile_lanes(product.channels);
+  const bool has_images = task.schedule.image_limit.width > 0;
+  product.lanes = has_images ? base::kTexelElements : tile_lanes(product.channels);
   return product;
 }
 

@@ -10,10 +10,33 @@ using ir::Kernel;
 using ir::KOp;
 using ir::Shape;
 
+namespace {
+
+// Which row of an image: by all axes but those that are in a row.
+ExprId row_number(Kernel& kernel, const Shape& shape, bool has_channels, const Index& index) {
+  ExprId row = kernel.int_const(0);
+  for (size_t axis = 0; axis + 1 < shape.size(); ++axis) {
+    if (has_channels && axis == 1) continue;
+    row = kernel.add(kernel.mul(row, shape[axis]), index[axis]);
+  }
+  return row;
+}
+
+ExprId row_offset(Kernel& kernel, const Shape& shape, schedule::Layout layout, const Index& index) {
+  const bool has_channels = layout.channel_block > 1;
+  ExprId row = row_number(kernel, shape, has_channels, index);
+  row = kernel.mul(row, layout.row_texels * base::kTexelElements);
+  if (!has_channels) return kernel.add(row, index.back());
+  return kernel.add(row, kernel.add(kernel.mul(index.back(), shape[1]), index[1]));
+}
+
+}  // namespace
+
 ExprId layout_offset(Kernel& kernel, const Shape& shape, schedule::Layout layout,
                      const Index& index) {
   CAMSHAFT_CHECK(shape.size() == index.size());
   const int64_t block = layout.channel_block;
+  if (layout.row_texels > 0) return row_offset(kernel, shape, layout, index);
   if (block == 1) return linear_index(kernel, shape, index);
   ExprId offset = index[0];
   offset = kernel.add(kernel.mul(offset, shape[1] / block), kernel.div(index[1], block));
@@ -21,6 +44,14 @@ ExprId layout_offset(Kernel& kernel, const Shape& shape, schedule::Layout layout
     offset = kernel.add(kernel.mul(offset, shape[axis]), index[axis]);
   }
   return kernel.add(kernel.mul(offset, block), kernel.mod(index[1], block));
+}
+
+ExprId bordered_texel(Kernel& kernel, ir::ArrayId image, const Shape& shape, const Index& index) {
+  const int64_t elements = base::kTexelElements;
+  const ExprId column =
+      kernel.add(kernel.mul(index.back(), shape[1] / elements), kernel.div(index[1], elements));
+  return kernel.texel(image, column, row_number(kernel, shape, true, index),
+                      kernel.mod(index[1], elements));
 }
 
 ExprId linear_index(Kernel& kernel, const Shape& shape, const Index& index) {

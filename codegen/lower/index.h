@@ -17,6 +17,11 @@ using Index = std::vector<ir::ExprId>;
 ir::ExprId layout_offset(ir::Kernel& kernel, const ir::Shape& shape, schedule::Layout layout,
                          const Index& index);
 
+// Element `index` of an image in the channels' layout (schedule::Layout), as the zeros around it
+// where the last axis leaves its extent, or the first spatial one, if the first axis has extent 1.
+ir::ExprId bordered_texel(ir::Kernel& kernel, ir::ArrayId image, const ir::Shape& shape,
+                          const Index& index);
+
 // Row-major position of `index`, and back.
 ir::ExprId linear_index(ir::Kernel& kernel, const ir::Shape& shape, const Index& index);
 Index delinearize(ir::Kernel& kernel, const ir::Shape& shape, ir::ExprId linear);

@@ -18,7 +18,8 @@ using ir::Op;
 // Channels that lie together in the input, and in the output where that has as many or none.
 int32_t channel_lanes(const Task& task) {
   const NodeId x = task.node(task.region.root).inputs[0];
-  if (!task.has_buffer(x)) return 1;
+  if (!task.has_buffer(x) && !task.is_image(task.region.output)) return 1;
+  if (task.is_image(task.region.output)) return base::kTexelElements;
   const int32_t in = task.schedule.buffer(x).layout.channel_block;
   const int32_t out = task.schedule.buffer(task.region.output).layout.channel_block;
   return in == out || out == 1 ? in : 1;
@@ -36,7 +37,8 @@ class Emitter {
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays),
         window_(window_of(task)),
-        pixels_(kernel_, window_) {
+        is_bordered_(is_max() ? std::vector<bool>() : is_bordered(task, node_.inputs[0])),
+        pixels_(kernel_, window_, is_bordered_) {
     if (is_conv_) pack_weights();
     acc_ = kernel_.add_local("acc", dtype(), lanes_);
   }
@@ -47,7 +49,8 @@ class Emitter {
     set_thread_loop(kernel_, batch * sets * pixels_.pixels(), [&](ExprId t) {
       std::vector<Stmt> body;
       const ExprId rest = kernel_.div(t, pixels_.pixels());
-      channel_ = kernel_.mul(let(kernel_, body, "set", kernel_.mod(rest, sets)), lanes_);
+      set_ = let(kernel_, body, "set", kernel_.mod(rest, sets));
+      channel_ = kernel_.mul(set_, lanes_);
       const ExprId number = kernel_.add(kernel_.mod(t, pixels_.pixels()),
                                         kernel_.mul(kernel_.div(rest, sets), pixels_.pixels()));
       pixel_ = pixels_.pixel(number, body);
@@ -71,16 +74,17 @@ class Emitter {
   // [vector of channels][tap][lane]
   void pack_weights() {
     const int64_t taps = window_.taps();
-    weights_ =
-        PackedWeights(frame_, "w", node_.inputs[1], channels() * taps, [&](WeightPacker& packer) {
-          for (int64_t first = 0; first < channels(); first += lanes_) {
-            for (int64_t tap = 0; tap < taps; ++tap) {
-              for (int64_t lane = 0; lane < lanes_; ++lane) {
-                packer.put((first + lane) * taps + tap);
-              }
-            }
+    tiles_ = weight_tiles(task_, node_.inputs[1], channels() / lanes_, taps * lanes_);
+    weights_ = PackedWeights(frame_, "w", node_.inputs[1], tiles_, [&](WeightPacker& packer) {
+      for (int64_t first = 0; first < channels(); first += lanes_) {
+        packer.go_to(tiles_.place(first / lanes_));
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          for (int64_t lane = 0; lane < lanes_; ++lane) {
+            packer.put((first + lane) * taps + tap);
           }
-        });
+        }
+      }
+    });
   }
 
   std::vector<Stmt> vector(const Body& body) {
@@ -97,7 +101,10 @@ class Emitter {
     const PixelWindow::Tap tap = pixels_.tap(pixel_, number, body);
     append(body, vector([&](ExprId v) -> std::vector<Stmt> {
              const Index at = channel_index(pixel_.n, kernel_.add(channel_, v), tap.place);
-             ExprId x = evaluator_.value(node_.inputs[0], at);
+             const NodeId from = node_.inputs[0];
+             ExprId x = is_bordered_.empty() ? evaluator_.value(from, at)
+                                             : bordered_texel(kernel_, frame_.arrays.at(from),
+                                                              task_.type(from).shape, at);
              if (tap.inside != ir::kNoExpr) x = kernel_.select(tap.inside, x, initial());
              const ExprId sum = kernel_.load(acc_, v);
              return {ir::make_store(acc_, v, combine(sum, x, number, v))};
@@ -108,8 +115,7 @@ class Emitter {
   ExprId combine(ExprId sum, ExprId x, ExprId tap, ExprId v) {
     if (is_max()) return reduce_combine(kernel_, ir::ReduceKind::kMax, x, sum);
     if (!is_conv_) return kernel_.add(sum, x);
-    // The channels before this vector's have all their taps before it.
-    const ExprId at = kernel_.add(kernel_.mul(channel_, window_.taps()), kernel_.mul(tap, lanes_));
+    const ExprId at = kernel_.add(tiles_.place(kernel_, set_), kernel_.mul(tap, lanes_));
     return multiply_add(kernel_, x, weights_.vector(kernel_, kernel_.add(at, v), 1), sum);
   }
 
@@ -135,9 +141,12 @@ class Emitter {
   Kernel& kernel_;
   Evaluator evaluator_;
   const Window window_;
+  const std::vector<bool> is_bordered_;
   const PixelWindow pixels_;
+  WeightTiles tiles_;
   PackedWeights weights_;
   ir::ArrayId acc_ = -1;
+  ExprId set_ = ir::kNoExpr;  // of channels
   ExprId channel_ = ir::kNoExpr;
   PixelWindow::Pixel pixel_;
 };

@@ -5,6 +5,7 @@
 // fast strategy is missing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -69,6 +70,12 @@ struct Task {
   const ir::TensorType& type(NodeId id) const { return schedule.graph.node(id).type; }
   bool has_root(ir::Op op) const {
     return region.root != ir::kNoNode && node(region.root).op == op;
+  }
+  // Whether a value is an image: some strategies know buffers only.
+  bool is_image(NodeId id) const { return has_buffer(id) && schedule.buffer(id).image.width > 0; }
+  bool has_images() const {
+    return is_image(region.output) || std::any_of(region.leaves.begin(), region.leaves.end(),
+                                                  [&](NodeId leaf) { return is_image(leaf); });
   }
   bool has_buffer(NodeId id) const { return schedule.buffer_of[static_cast<size_t>(id)] >= 0; }
 };

@@ -2,14 +2,16 @@
 #include "codegen/lower/pixel_window.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace camshaft::lower {
 
 using ir::KOp;
 
-PixelWindow::PixelWindow(Kernel& kernel, const Window& window)
-    : kernel_(kernel), axes_(window.outer) {
+PixelWindow::PixelWindow(Kernel& kernel, const Window& window, std::vector<bool> is_bordered)
+    : kernel_(kernel), axes_(window.outer), is_bordered_(std::move(is_bordered)) {
   axes_.push_back(window.last);
+  is_bordered_.resize(axes_.size());
   for (const WindowAxis& axis : axes_) {
     out_.push_back(axis.out);
     taps_.push_back(axis.kernel);
@@ -40,7 +42,7 @@ PixelWindow::Tap PixelWindow::tap(const Pixel& pixel, ExprId tap, std::vector<St
     const WindowAxis& axis = axes_[s];
     const ExprId at =
         let(kernel_, body, "at", kernel_.add(pixel.first[s], kernel_.mul(taps[s], axis.dilation)));
-    if (axis.all_inside()) {
+    if (axis.all_inside() || is_bordered_[s]) {
       result.place.push_back(at);
       continue;
     }
@@ -84,6 +86,17 @@ ExprId PixelWindow::counted_taps(const Pixel& pixel, bool padding) const {
     count = kernel_.mul(count, counted_on_axis(axis, first));
   }
   return kernel_.cast(kernel_.binary(KOp::kMax, count, kernel_.int_const(1)), ir::DType::kFloat32);
+}
+
+std::vector<bool> is_bordered(const Task& task, NodeId x) {
+  const bool is_leaf = std::find(task.region.leaves.begin(), task.region.leaves.end(), x) !=
+                       task.region.leaves.end();
+  if (!is_leaf || !task.is_image(x) || task.schedule.buffer(x).layout.channel_block == 1) return {};
+  const ir::Shape& shape = task.type(x).shape;
+  std::vector<bool> result(shape.size() - 2, false);
+  if (shape[0] == 1) result.front() = true;
+  result.back() = true;
+  return result;
 }
 
 Index channel_index(ExprId n, ExprId c, const Index& spatial) {

@@ -13,7 +13,9 @@ namespace camshaft::lower {
 
 class PixelWindow {
  public:
-  PixelWindow(Kernel& kernel, const Window& window);
+  // `is_bordered`, by spatial axis: outside of it the input reads as zeros, which is what the
+  // window wants of its padding, so places stay as they are.
+  PixelWindow(Kernel& kernel, const Window& window, std::vector<bool> is_bordered = {});
 
   // Output pixels of one image.
   int64_t pixels() const;
@@ -29,7 +31,7 @@ class PixelWindow {
   Pixel pixel(ExprId number, std::vector<Stmt>& body) const;
 
   struct Tap {
-    Index place;                  // by spatial axis, inside the input
+    Index place;                  // by spatial axis, inside the input (but for bordered axes)
     ExprId inside = ir::kNoExpr;  // bool: whether the tap itself is; kNoExpr: it always is
   };
   // Tap number `tap` of a pixel, row-major over the kernel. Adds variables to `body`.
@@ -43,9 +45,14 @@ class PixelWindow {
 
   Kernel& kernel_;
   std::vector<WindowAxis> axes_;
+  std::vector<bool> is_bordered_;
   ir::Shape out_;
   ir::Shape taps_;
 };
+
+// The spatial axes outside of which leaf `x` reads as zeros by bordered_texel(), which is to be
+// used where there is one; none if it is no image.
+std::vector<bool> is_bordered(const Task& task, NodeId x);
 
 // [n, c, spatial...]
 Index channel_index(ExprId n, ExprId c, const Index& spatial);

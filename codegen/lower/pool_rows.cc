@@ -184,7 +184,7 @@ class RowPool {
 }  // namespace
 
 bool matches_pool_rows(const Task& task) {
-  if (!task.has_root(Op::kPool)) return false;
+  if (!task.has_root(Op::kPool) || task.has_images()) return false;
   const ir::TensorType& type = task.type(task.region.root);
   const ir::TensorType& x = task.type(task.node(task.region.root).inputs[0]);
   if (type.elements() == 0 || x.elements() == 0) return false;

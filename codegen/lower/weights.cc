@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "codegen/ir/graph_constants.h"
@@ -92,6 +93,48 @@ PackedWeights::PackedWeights(Frame& frame, std::string_view name, NodeId weights
   WeightPacker packer(*literal, elements);
   pack(packer);
   array_ = frame.add_constant(name, pairs ? ir::DType::kUInt32 : dtype_, packer.take());
+}
+
+PackedWeights::PackedWeights(Frame& frame, std::string_view name, NodeId weights,
+                             const WeightTiles& tiles, const Pack& pack)
+    : PackedWeights(frame, name, weights, tiles.size(), pack) {
+  if (in_memory()) frame.kernel().array(array_).image = tiles.image;
+}
+
+ExprId WeightTiles::place(Kernel& kernel, ExprId tile) const {
+  if (image.width == 0) return kernel.mul(tile, elements);
+  const int64_t pitch = image.pitch * base::kTexelElements;
+  return kernel.add(kernel.mul(kernel.div(tile, per_row), pitch),
+                    kernel.mul(kernel.mod(tile, per_row), elements));
+}
+
+int64_t WeightTiles::place(int64_t tile) const {
+  if (image.width == 0) return tile * elements;
+  return tile / per_row * image.pitch * base::kTexelElements + tile % per_row * elements;
+}
+
+WeightTiles weight_tiles(const Task& task, NodeId weights, int64_t count, int64_t elements) {
+  WeightTiles tiles = {.count = count, .elements = elements};
+  const int64_t texels = elements / base::kTexelElements;
+  if (!base::is_image_dtype(task.type(weights).dtype) || count < 1 || texels < 1 ||
+      elements % base::kTexelElements != 0) {
+    return tiles;
+  }
+  // As many a row as leave no gap behind it, if there are so many and the row is not too long.
+  const int64_t dense = schedule::kImageRowTexels / std::gcd(texels, schedule::kImageRowTexels);
+  tiles.per_row = std::min(count, dense);
+  if (tiles.per_row * texels > task.schedule.image_limit.width) tiles.per_row = 1;
+  ir::ImageShape image;
+  image.width = tiles.per_row * texels;
+  image.pitch = (image.width + schedule::kImageRowTexels - 1) / schedule::kImageRowTexels *
+                schedule::kImageRowTexels;
+  image.height = (count + tiles.per_row - 1) / tiles.per_row;
+  if (task.schedule.image_limit.allows(image)) {
+    tiles.image = image;
+  } else {
+    tiles.per_row = 1;
+  }
+  return tiles;
 }
 
 ExprId PackedWeights::vector(Kernel& kernel, ExprId at, int64_t lanes) const {

@@ -36,6 +36,8 @@ class WeightPacker {
   // The next one is element `place` of the literal. The one after it stays 0.
   void put(int64_t place);
   void skip() { at_ += size_; }
+  // The next one is put at element `place` of the packed ones.
+  void go_to(int64_t place) { at_ = static_cast<size_t>(place) * size_; }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
@@ -44,6 +46,21 @@ class WeightPacker {
   size_t at_ = 0;
   std::vector<std::byte> bytes_;
 };
+
+// Tiles of packed weights: one after the other, or, of an image, some a row.
+struct WeightTiles {
+  int64_t count = 0;
+  int64_t elements = 0;  // of a tile
+  int64_t per_row = 1;
+  ir::ImageShape image = {};  // width 0: they are an array
+  int64_t size() const { return image.width > 0 ? image.elements() : count * elements; }
+  // Where a tile begins.
+  ExprId place(Kernel& kernel, ExprId tile) const;
+  int64_t place(int64_t tile) const;
+};
+// As an image where the schedule has such, the weights are of a dtype that images have, and the
+// schedule's limit allows it; a tile must be whole texels then.
+WeightTiles weight_tiles(const Task& task, NodeId weights, int64_t count, int64_t elements);
 
 class PackedWeights {
  public:
@@ -55,6 +72,9 @@ class PackedWeights {
   // each two neighbours are one word (pairs.h).
   PackedWeights(Frame& frame, std::string_view name, NodeId weights, int64_t elements,
                 const Pack& pack, bool pairs = false);
+  // The same of tiles, as an image if they are one. `pack` puts each tile at its place.
+  PackedWeights(Frame& frame, std::string_view name, NodeId weights, const WeightTiles& tiles,
+                const Pack& pack);
 
   bool in_memory() const { return array_ >= 0; }
   ir::ArrayId array() const { return array_; }  // where they are in memory

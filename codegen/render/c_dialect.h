@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/ir/kernel.h"
+#include "runtime/base/check.h"
 
 namespace camshaft::render {
 
@@ -60,6 +61,20 @@ class CDialect {
                             const std::string& pointer, const std::string& value) const = 0;
   // The line that declares what load() and store() need; empty: nothing.
   virtual std::string access_declaration(ir::ValueType type, int64_t alignment) const = 0;
+
+  // For GPUs: the texel at a column and row of an image of `dtype`, as f32x4 or u8x4, zeros outside
+  // of the image; a statement, without its semicolon, that stores one; and the line that must stand
+  // before the functions. check_renderable() keeps images from other dialects.
+  virtual std::string read_texel(ir::DType /*dtype*/, const std::string& /*image*/,
+                                 const std::string& /*x*/, const std::string& /*y*/) const {
+    CAMSHAFT_CHECK(false);
+  }
+  virtual std::string write_texel(ir::DType /*dtype*/, const std::string& /*image*/,
+                                  const std::string& /*x*/, const std::string& /*y*/,
+                                  const std::string& /*value*/) const {
+    CAMSHAFT_CHECK(false);
+  }
+  virtual std::string texel_declaration() const { return ""; }
 
   // The type of an array's elements.
   const char* memory_type(ir::DType dtype) const {

@@ -24,8 +24,9 @@ constexpr const char* kReserved[] = {
     "fabs",   "rint",   "prefetch", "INFINITY", "NAN",     "nan",       "complex",    "imaginary",
 };
 constexpr const char* kReservedPrefixes[] = {
-    "vload", "vstore", "convert_", "as_",    "get_", "shared_", "image", "char",
-    "uchar", "int",    "float",    "double", "long", "short",   "half",  "params_"};
+    "vload", "vstore",  "convert_", "as_",        "get_",       "shared_", "image",
+    "char",  "uchar",   "int",      "float",      "double",     "long",    "short",
+    "half",  "params_", "texel_",   "read_image", "write_image"};
 
 class OpenClC final : public CDialect {
  public:
@@ -134,6 +135,24 @@ class OpenClC final : public CDialect {
     return "";
   }
 
+  std::string read_texel(DType dtype, const std::string& image, const std::string& x,
+                         const std::string& y) const override {
+    const std::string arguments = "(" + image + ", texel_border, " + place(x, y) + ")";
+    return dtype == DType::kUInt8 ? "convert_uchar4(read_imageui" + arguments + ")"
+                                  : "read_imagef" + arguments;
+  }
+  std::string write_texel(DType dtype, const std::string& image, const std::string& x,
+                          const std::string& y, const std::string& value) const override {
+    const std::string arguments = "(" + image + ", " + place(x, y) + ", ";
+    return dtype == DType::kUInt8 ? "write_imageui" + arguments + "convert_uint4(" + value + "))"
+                                  : "write_imagef" + arguments + value + ")";
+  }
+  // The border of an image with alpha is zeros.
+  std::string texel_declaration() const override {
+    return "__constant sampler_t texel_border = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | "
+           "CLK_FILTER_NEAREST;\n";
+  }
+
  private:
   static const char* address_space(ir::ArrayKind kind) {
     return kind == ir::ArrayKind::kParam    ? "__global "
@@ -142,6 +161,10 @@ class OpenClC final : public CDialect {
   }
   std::string type_name(ValueType type) const {
     return type.lanes == 1 ? scalar_type(type.dtype) : vector_type(type.dtype, type.lanes);
+  }
+  std::string place(const std::string& x, const std::string& y) const {
+    return is_narrow_ ? "(int2)(" + x + ", " + y + ")"
+                      : "(int2)((int)(" + x + "), (int)(" + y + "))";
   }
   static bool is_whole(ValueType type, int64_t alignment) {
     return alignment >= type.lanes * static_cast<int64_t>(base::dtype_size_bytes(type.dtype));

@@ -166,6 +166,8 @@ CExprPrinter::Printed CExprPrinter::print(ExprId id) {
       return print_var(e);
     case KOp::kLoad:
       return print_load(e);
+    case KOp::kTexel:
+      return print_texel(e);
     case KOp::kBroadcast:
       return print_broadcast(e);
     case KOp::kRamp:
@@ -232,6 +234,57 @@ CExprPrinter::Printed CExprPrinter::print_load(const Expr& e) {
   return is_bool ? comparison(loaded.text + " != " + constant(memory_type(e.type), "0"), 1,
                               e.type.lanes)
                  : loaded;
+}
+
+bool CExprPrinter::is_whole_texel(const Expr& e) const {
+  const Expr& element = expr(e.args[2]);
+  int64_t first = -1, stride = 0;
+  return expr(e.args[0]).type.lanes == 1 && expr(e.args[1]).type.lanes == 1 &&
+         e.type.lanes == base::kTexelElements && element.op == KOp::kRamp &&
+         kernel_.is_int_const(element.args[0], &first) && first == 0 &&
+         kernel_.is_int_const(element.args[1], &stride) && stride == 1;
+}
+
+std::string CExprPrinter::texel_element(const Expr& e, const std::string& texel,
+                                        const std::string& number) {
+  constexpr int kLast = static_cast<int>(base::kTexelElements) - 1;
+  const std::string name =
+      name_text(prelude_.types.name({e.type.dtype, base::kTexelElements}), texel);
+  std::string text = dialect_.lane(name, kLast);
+  for (int i = kLast - 1; i >= 0; --i) {
+    text = number + " == " + std::to_string(i) + " ? " + dialect_.lane(name, i) + " : " + text;
+  }
+  return text;
+}
+
+CExprPrinter::Printed CExprPrinter::print_texel(const Expr& e) {
+  prelude_.macros.insert(dialect_.texel_declaration());
+  const auto read = [&](const std::string& x, const std::string& y) {
+    return dialect_.read_texel(kernel_.array(e.array).dtype, array_name(e.array), x, y);
+  };
+  if (is_whole_texel(e)) return {.text = read(full(e.args[0]), full(e.args[1]))};
+  if (e.type.lanes == 1) {
+    const std::string texel = read(full(e.args[0]), full(e.args[1]));
+    int64_t number = 0;
+    if (kernel_.is_int_const(e.args[2], &number)) {
+      return {.text = dialect_.lane(texel, static_cast<int>(number))};
+    }
+    return {.text = texel_element(e, texel, atom(e.args[2])), .level = Level::kOther};
+  }
+  const auto lane_of = [&](ExprId id, int lane) {
+    return expr(id).type.lanes == 1 ? atom(id) : dialect_.lane(primary_atom(id), lane);
+  };
+  std::vector<std::string> elements;
+  for (int lane = 0; lane < e.type.lanes; ++lane) {
+    const std::string texel = read(lane_of(e.args[0], lane), lane_of(e.args[1], lane));
+    elements.push_back(texel_element(e, texel, lane_of(e.args[2], lane)));
+  }
+  return {.text = dialect_.lanes(prelude_.types.name(e.type), elements), .level = Level::kUnary};
+}
+
+std::string CExprPrinter::store_texel(ir::ArrayId image, ExprId x, ExprId y, ExprId value) {
+  return dialect_.write_texel(kernel_.array(image).dtype, array_name(image), full(x), full(y),
+                              full(value));
 }
 
 std::string CExprPrinter::shuffles(const Expr& e, const StridedLoad& load) {

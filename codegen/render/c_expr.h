@@ -50,6 +50,8 @@ class CExprPrinter {
   // A statement, without its semicolon, that stores lanes from a scalar index on.
   std::string store(ir::ArrayId array, ir::ExprId index, ir::ValueType type,
                     const std::string& value);
+  // The same of a whole texel.
+  std::string store_texel(ir::ArrayId image, ir::ExprId x, ir::ExprId y, ir::ExprId value);
   // "a[8 * i]", or with "&" before it.
   std::string element(ir::ArrayId array, ir::ExprId index, bool is_address = false);
 
@@ -94,6 +96,10 @@ class CExprPrinter {
   Printed print(ir::ExprId id);
   Printed print_var(const ir::Expr& e);
   Printed print_load(const ir::Expr& e);
+  Printed print_texel(const ir::Expr& e);
+  bool is_whole_texel(const ir::Expr& e) const;
+  // One element of a texel, whose number is a text.
+  std::string texel_element(const ir::Expr& e, const std::string& texel, const std::string& number);
   Printed print_broadcast(const ir::Expr& e);
   Printed print_ramp(const ir::Expr& e);
   Printed print_reduce(const ir::Expr& e);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/render/c_kernel.h"
 
+#include "codegen/ir/kernel_rewrite.h"
+
 namespace camshaft::render {
 
 using ir::ArrayId;
@@ -35,11 +37,10 @@ void CKernelPrinter::collect_uses() {
   StmtOrder order(kernel_);
   for_each_stmt(kernel_.body, [&](const Stmt& stmt) {
     if (stmt.array >= 0) is_array_used_[static_cast<size_t>(stmt.array)] = true;
-    for (const ExprId id :
-         order.list({stmt.begin, stmt.end, stmt.condition, stmt.index, stmt.value})) {
+    for (const ExprId id : order.list(ir::exprs_of(stmt))) {
       const ir::Expr& e = kernel_.expr(id);
       if (e.op == ir::KOp::kVar) is_var_used_[static_cast<size_t>(e.int_value)] = true;
-      if (e.op == ir::KOp::kLoad) is_array_used_[static_cast<size_t>(e.array)] = true;
+      if (e.array >= 0) is_array_used_[static_cast<size_t>(e.array)] = true;
     }
   });
 }
@@ -66,8 +67,7 @@ void CKernelPrinter::print_stmts(const std::vector<Stmt>& body, int depth) {
     const bool is_dead_let =
         stmt.kind == ir::StmtKind::kLet && !is_var_used_[static_cast<size_t>(stmt.var)];
     if (is_dead_let) continue;
-    printer_.begin_stmt({stmt.begin, stmt.end, stmt.condition, stmt.index, stmt.value}, indent,
-                        &out_);
+    printer_.begin_stmt(ir::exprs_of(stmt), indent, &out_);
     switch (stmt.kind) {
       case ir::StmtKind::kFor:
         print_for(stmt, depth);
@@ -83,6 +83,9 @@ void CKernelPrinter::print_stmts(const std::vector<Stmt>& body, int depth) {
         break;
       case ir::StmtKind::kStore:
         print_store(stmt, indent);
+        break;
+      case ir::StmtKind::kStoreTexel:
+        out_ += indent + printer_.store_texel(stmt.array, stmt.index, stmt.row, stmt.value) + ";\n";
         break;
       case ir::StmtKind::kPrefetch:
         print_prefetch(printer_.element(stmt.array, stmt.index, /*is_address=*/true), indent);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/ir/kernel_rewrite.h"
 #include "codegen/render/walk.h"
 
 namespace camshaft::render {
@@ -50,8 +51,7 @@ bool fits_32_bits(const ir::Kernel& kernel) {
   StmtOrder order(kernel);
   for_each_stmt(kernel.body, [&](const ir::Stmt& stmt) {
     if (!fit) return;
-    for (const ExprId id :
-         order.list({stmt.begin, stmt.end, stmt.condition, stmt.index, stmt.value})) {
+    for (const ExprId id : order.list(ir::exprs_of(stmt))) {
       fit = fit && fits(kernel, id);
     }
   });

@@ -230,6 +230,7 @@ void KernelBuilder::build_stmts(const std::vector<Stmt>& body) {
         build_matrix(stmt);
         break;
       case ir::StmtKind::kBarrier:
+      case ir::StmtKind::kStoreTexel:
         CAMSHAFT_CHECK(false && "refused by check_renderable");
     }
   }

@@ -28,7 +28,11 @@ bool uses_matrices(const ir::Kernel& kernel) {
 }  // namespace
 
 TargetNames target_names(const CpuTarget& target) {
-  if (is_opencl(target)) return {.target = "opencl", .device = "opencl", .arch = "opencl-c"};
+  if (is_opencl(target)) {
+    return {.target = target.march.empty() ? "opencl" : "opencl:" + target.march,
+            .device = "opencl",
+            .arch = "opencl-c"};
+  }
   return {.target = target.backend + ":" + target.march,
           .device = "cpu",
           .arch = target.triple.substr(0, target.triple.find('-'))};
@@ -45,6 +49,9 @@ std::vector<std::string> needed_features(const std::vector<ir::Kernel>& kernels,
   }
   if (is_opencl(target) && std::any_of(kernels.begin(), kernels.end(), uses_double)) {
     result.push_back("cl_khr_fp64");
+  }
+  if (is_opencl(target) && std::any_of(kernels.begin(), kernels.end(), ir::has_images)) {
+    result.push_back("images");
   }
   return result;
 }

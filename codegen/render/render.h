@@ -25,8 +25,9 @@ inline constexpr int64_t kGroupItems = 256;
 // What the compiler needs to know of a target. Strategies read the numbers, renderers the names.
 struct CpuTarget {
   std::string backend;  // "cpu" (C by clang), "llvm" (LLVM IR in process) or "opencl"
-  std::string march;    // LLVM's CPU name, resolved: "znver3", never "native"; opencl: empty
-  std::string triple;   // "x86_64-unknown-linux-gnu"; opencl: empty
+  std::string
+      march;  // LLVM's CPU name, resolved: "znver3", never "native"; opencl: empty or "qcom"
+  std::string triple;  // "x86_64-unknown-linux-gnu"; opencl: empty
   std::string
       features;  // LLVM feature string, sorted: "+avx2,+fma,..."; exactly what the code may use
   int32_t vector_bytes = 32;      // widest register the kernels should use
@@ -46,6 +47,8 @@ struct CpuTarget {
   ir::MathSupport math;
   // Iterations of the thread loop are work items: many, without a cache of their own.
   bool is_gpu = false;
+  // Reads images faster than buffers, and can show a buffer as an image.
+  bool prefers_images = false;
 
   int32_t lanes(ir::DType dtype) const {
     return static_cast<int32_t>(vector_bytes / base::dtype_size_bytes(dtype));
@@ -56,7 +59,7 @@ struct CpuTarget {
 // the machine that compiles. Unknown names fail with the list of known ones near to it.
 base::Result<CpuTarget> make_cpu_target(std::string_view spec);
 
-// As above, or "opencl": any device with OpenCL 1.2.
+// As above, or "opencl": any device with OpenCL 1.2; "opencl:qcom": the same for Adreno GPUs.
 base::Result<CpuTarget> make_target(std::string_view spec);
 
 // How a plan names a target: "llvm:znver3"; the backend that runs it: "cpu"; its architecture.

@@ -2,8 +2,8 @@
 // Kernels as an OpenCL C program. A kernel becomes two functions: NAME_body, which is told which
 // iteration of the thread loop it does (and, of a group, which item it is and where the shared
 // arrays are), and the kernel NAME, which asks the device. So a device may also play several bodies
-// in one kernel. A parameter comes as a pointer to bytes and an offset, as devices/opencl passes
-// it.
+// in one kernel. A parameter comes as a pointer to bytes and an offset, or as an image, as
+// devices/opencl passes it.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -38,6 +38,12 @@ class KernelPrinter final : public CKernelPrinter {
   std::string params(bool is_typed) const {
     std::string text;
     for (ArrayId id = 0; id < kernel_.param_count(); ++id) {
+      if (kernel_.array(id).is_image()) {
+        const char* access = kernel_.array(id).writable ? "__write_only" : "__read_only";
+        text += (id == 0 ? "" : ", ") + (is_typed ? std::string(access) + " image2d_t " : "") +
+                printer_.array_name(id);
+        continue;
+      }
       const std::string number = std::to_string(id);
       const std::string pointer = is_typed ? global(id) + "uchar* " + restrict_word(id) : "";
       text += (id == 0 ? "" : ", ") + pointer + "params_" + number + ", " +
@@ -55,6 +61,7 @@ class KernelPrinter final : public CKernelPrinter {
     }
     out_ += ") {\n";
     for (ArrayId id = 0; id < kernel_.param_count(); ++id) {
+      if (kernel_.array(id).is_image()) continue;
       const std::string number = std::to_string(id);
       const std::string type = global(id) + element_type(id) + "*";
       out_ += "  " + type + " " + restrict_word(id) + printer_.array_name(id) + " = (" + type +
@@ -129,6 +136,7 @@ base::Result<std::string> render_opencl(const std::vector<Kernel>& kernels,
   wide.helpers.merge(narrow.helpers);
   std::string text = "// OpenCL C 1.2.\n#pragma OPENCL FP_CONTRACT OFF\n";
   for (const std::string& feature : needed_features(kernels, target)) {
+    if (!feature.starts_with("cl_")) continue;  // no extension
     text += "#pragma OPENCL EXTENSION " + feature + " : enable\n";
   }
   return text + wide.text() + functions;

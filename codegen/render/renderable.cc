@@ -4,6 +4,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "codegen/ir/kernel_passes.h"
+#include "codegen/ir/kernel_rewrite.h"
 #include "codegen/render/c_names.h"
 #include "codegen/render/walk.h"
 
@@ -63,11 +65,17 @@ bool needs_fma(const Expr& expr) {
   return expr.op == KOp::kRem && expr.type.dtype == ir::DType::kFloat64;
 }
 
+Status unfinished(const Kernel& kernel) {
+  return base::fail(Code::kUnsupported, "render.image",
+                    "kernel %s: it uses an image as an array: call access_texels first",
+                    kernel.name.c_str());
+}
+
 Status check_exprs(const Kernel& kernel, const Stmt& stmt, const CpuTarget& target,
                    StmtOrder* order) {
-  for (const ExprId id :
-       order->list({stmt.begin, stmt.end, stmt.condition, stmt.index, stmt.value})) {
+  for (const ExprId id : order->list(ir::exprs_of(stmt))) {
     const Expr& expr = kernel.expr(id);
+    if (expr.op == KOp::kLoad && kernel.array(expr.array).is_image()) return unfinished(kernel);
     if (has_op(expr.op, target) && (target.fma || !needs_fma(expr))) continue;
     return base::fail(Code::kUnsupported, "render.op",
                       "kernel %s: %s on %s has no instruction on %s: call prepare_kernel with the "
@@ -78,7 +86,11 @@ Status check_exprs(const Kernel& kernel, const Stmt& stmt, const CpuTarget& targ
   return base::ok();
 }
 
-Status check_arrays(const Kernel& kernel) {
+Status check_arrays(const Kernel& kernel, const CpuTarget& target) {
+  if (ir::has_images(kernel) && !target.is_gpu) {
+    return base::fail(Code::kUnsupported, "render.image", "kernel %s: images are for GPUs",
+                      kernel.name.c_str());
+  }
   const int64_t shared = ir::array_bytes(kernel, ir::ArrayKind::kShared);
   if (shared > kMaxSharedBytes) {
     return base::fail(Code::kUnsupported, "render.shared",
@@ -101,7 +113,7 @@ Status check_kernel(const Kernel& kernel, const CpuTarget& target) {
                       "kernel %s: %s has no registers of matrices: choose another target",
                       kernel.name.c_str(), target.march.c_str());
   }
-  CAMSHAFT_TRY(check_arrays(kernel));
+  CAMSHAFT_TRY(check_arrays(kernel, target));
   StmtOrder order(kernel);
   Status status = base::ok();
   for_each_stmt(kernel.body, [&](const Stmt& stmt) {
@@ -111,7 +123,10 @@ Status check_kernel(const Kernel& kernel, const CpuTarget& target) {
                           problem);
       return;
     }
-    status = check_exprs(kernel, stmt, target, &order);
+    const bool is_store = stmt.kind == ir::StmtKind::kStore;
+    status = is_store && kernel.array(stmt.array).is_image()
+                 ? unfinished(kernel)
+                 : check_exprs(kernel, stmt, target, &order);
   });
   return status;
 }

@@ -188,27 +188,33 @@ std::string suggestions(std::string_view name) {
   return near.empty() ? all : near;
 }
 
+// Devices whose texture units are their fast way to memory: Qualcomm's Adreno.
+constexpr std::string_view kQualcomm = "qcom";
+
 // What any device with OpenCL 1.2 has. Vectors of eight elements, in halves, are what GPUs load at
 // once; a tile of 16 of them leaves registers for enough items in flight.
-CpuTarget opencl_target() {
+CpuTarget opencl_target(std::string_view device_class) {
   CpuTarget target;
   target.backend = "opencl";
   target.vector_bytes = 32;
   target.vector_registers = 16;
   target.gather = false;
   target.is_gpu = true;
+  target.march = device_class;
+  target.prefers_images = device_class == kQualcomm;
   return target;
 }
 
 }  // namespace
 
 base::Result<CpuTarget> make_target(std::string_view spec) {
-  if (spec == "opencl") return opencl_target();
+  if (spec == "opencl") return opencl_target("");
+  if (spec == "opencl:qcom") return opencl_target(kQualcomm);
   const std::string_view backend = spec.substr(0, spec.find(':'));
   if (backend == "cpu" || backend == "llvm") return make_cpu_target(spec);
   return base::fail(base::Code::kInvalidArgument, "render.target",
-                    "there is no target \"%s\"; use cpu or llvm, either with :MARCH or without, or "
-                    "opencl",
+                    "there is no target \"%s\"; use cpu or llvm, either with :MARCH or without, "
+                    "opencl, or opencl:qcom for Adreno GPUs",
                     std::string(spec).c_str());
 }
 

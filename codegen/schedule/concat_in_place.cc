@@ -78,7 +78,8 @@ class Joiner {
   // The regions that are needed instead of a concatenation; nothing if it has to copy.
   std::optional<std::vector<Region>> join(const Region& region) {
     const BufferInfo& whole = schedule_.buffer(region.output);
-    if (graph_.node(region.output).op != Op::kConcat || whole.kind != BufferKind::kArena) {
+    if (graph_.node(region.output).op != Op::kConcat || whole.kind != BufferKind::kArena ||
+        whole.image.width > 0) {
       return std::nullopt;
     }
     std::optional<Plan> plan = plan_for(region, whole.layout);
@@ -145,7 +146,7 @@ class Joiner {
     }
     const BufferInfo* buffer = buffer_of(id);
     if (buffer == nullptr || buffer->kind != BufferKind::kArena || !is_written(id) ||
-        buffer->layout != layout) {
+        buffer->layout != layout || buffer->image.width > 0) {
       return std::nullopt;
     }
     return Source{id, offset_bytes};

@@ -43,6 +43,7 @@ class ViewMaker {
     const int32_t buffer = schedule_.buffer_of[index(id)];
     if (buffer < 0 || graph_.node(id).op == Op::kConstant) return std::nullopt;
     const BufferInfo& info = schedule_.buffers[static_cast<size_t>(buffer)];
+    if (info.image.width > 0) return std::nullopt;
     return info.part_of >= 0 ? Run{info.part_of, info.part_offset_bytes} : Run{buffer, 0};
   }
 

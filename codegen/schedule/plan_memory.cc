@@ -15,6 +15,11 @@ int64_t aligned_size(int64_t bytes) {
   return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
+int64_t aligned_offset(int64_t offset, const BufferInfo& buffer) {
+  if (buffer.image.width == 0) return offset;
+  return (offset + kImageAlignment - 1) / kImageAlignment * kImageAlignment;
+}
+
 bool lives_with(const BufferInfo& a, const BufferInfo& b) {
   return a.first_region <= b.last_region && b.first_region <= a.last_region;
 }
@@ -30,7 +35,8 @@ int64_t place(const std::vector<BufferInfo>& buffers, const std::vector<size_t>&
     for (size_t other : placed) {
       if (!lives_with(buffers[i], buffers[other])) continue;
       if (offset + size <= offsets[other]) break;
-      offset = std::max(offset, offsets[other] + aligned_size(buffers[other].size_bytes));
+      offset = aligned_offset(
+          std::max(offset, offsets[other] + aligned_size(buffers[other].size_bytes)), buffers[i]);
     }
     offsets[i] = offset;
     arena_bytes = std::max(arena_bytes, offset + size);

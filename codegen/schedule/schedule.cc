@@ -93,6 +93,7 @@ base::Status verify_part(const Schedule& schedule, const BufferInfo& part) {
   if (base_number >= schedule.buffers.size()) return fail("has no base");
   const BufferInfo& base = schedule.buffers[base_number];
   if (base.part_of >= 0) return fail("is a part of a part");
+  if (base.image.width > 0) return fail("is a part of an image");
   if (base.kind != part.kind || base.io_index != part.io_index) return fail("is of another kind");
   if (part.part_offset_bytes % kBufferAlignment != 0 || part.part_offset_bytes < 0 ||
       part.part_offset_bytes + part.size_bytes > base.size_bytes ||
@@ -112,8 +113,16 @@ base::Status verify_placement(const Schedule& schedule) {
       CAMSHAFT_TRY(verify_part(schedule, a));
       continue;
     }
+    if (a.image.width > 0 && a.kind == BufferKind::kArena &&
+        (a.layout.row_texels != a.image.pitch || !schedule.image_limit.allows(a.image) ||
+         a.size_bytes !=
+             a.image.elements() * base::dtype_size_bytes(schedule.type(a.value).dtype))) {
+      return base::fail(base::Code::kInternal, "schedule.verify", "%%%d is an impossible image",
+                        a.value);
+    }
     if (a.kind != BufferKind::kArena) continue;
-    if (a.offset_bytes % kBufferAlignment != 0 ||
+    const bool is_image = a.image.width > 0;
+    if (a.offset_bytes % (is_image ? kImageAlignment : kBufferAlignment) != 0 ||
         a.offset_bytes + a.size_bytes > schedule.arena_bytes) {
       return base::fail(base::Code::kInternal, "schedule.verify", "buffer of %%%d is misplaced",
                         a.value);
@@ -208,6 +217,13 @@ std::string print_schedule(const Schedule& schedule) {
                   static_cast<long long>(buffer.offset_bytes), buffer.first_region,
                   buffer.last_region);
     text += line + region.name + "\"\n";
+  }
+  for (const BufferInfo& buffer : schedule.buffers) {
+    if (buffer.image.width == 0) continue;
+    std::snprintf(line, sizeof line, "%%%d is an image of %lld x %lld texels\n", buffer.value,
+                  static_cast<long long>(buffer.image.width),
+                  static_cast<long long>(buffer.image.height));
+    text += line;
   }
   for (const BufferInfo& part : schedule.buffers) {
     if (part.part_of < 0) continue;

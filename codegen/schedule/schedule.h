@@ -16,17 +16,21 @@
 // - Regions run in the order of the list; each sees the results of all before it.
 // - A buffer holds one value in one layout. Arena buffers whose lifetimes overlap do not overlap in
 //   memory. Constants that a strategy packs have no buffer here; lowering makes them.
+// - A buffer may be an image: all kernels take it as one. It has no parts.
 // - A buffer may be part of another one, its base. A part that no region writes is a view: it holds
 //   what the base has there, once regions have written all of it: one that writes the base, or
 //   those that write other parts of it. No byte is written by two regions.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "codegen/ir/graph.h"
+#include "codegen/ir/kernel.h"
 #include "runtime/base/status.h"
 
 namespace camshaft::schedule {
@@ -37,8 +41,13 @@ using ir::NodeId;
 // How a tensor lies in memory. channel_block 1: row-major. channel_block b > 1 (rank >= 3, extent
 // of axis 1 a multiple of b): axis 1 is split and its inner part goes innermost, so [N, C, H, W]
 // lies as [N, C/b, H, W, b]. With b == C that is channels-last.
+// row_texels p > 0 is for images: rows begin 4 * p elements apart. With channel_block 4, [N, C, H,
+// W] lies as [N, H, W, C/4, 4], and W, C/4 and 4 are a row: before its first and behind its last
+// column an image reads as zeros, as a padding does. With channel_block 1 (rank >= 2) the last axis
+// is a row.
 struct Layout {
   int32_t channel_block = 1;
+  int64_t row_texels = 0;
   bool operator==(const Layout&) const = default;
 };
 
@@ -56,8 +65,12 @@ struct BufferInfo {
   int32_t last_region = 0;        // kArena: last read by
   int32_t part_of = -1;           // index of the base, of the same kind, which is no part; -1: none
   int64_t part_offset_bytes = 0;  // in the base, a multiple of kBufferAlignment
+  ir::ImageShape image = {};      // how kernels take it: as an image, if this is one
 };
 inline constexpr int64_t kBufferAlignment = 64;
+// Of images: so that devices which show bytes of a buffer as an image can show these.
+inline constexpr int64_t kImageAlignment = 1024;
+inline constexpr int64_t kImageRowTexels = 64;  // that the pitch is a multiple of
 
 struct Region {
   NodeId root = kNoNode;
@@ -67,6 +80,16 @@ struct Region {
   std::string name;            // for people: the names of the nodes that it came from
 };
 
+// The largest image, in texels, that a target's devices are taken to have.
+struct ImageLimit {
+  int64_t width = 0;
+  int64_t height = 0;
+  bool allows(const ir::ImageShape& image) const {
+    return image.width <= width && image.height <= height;
+  }
+  bool operator==(const ImageLimit&) const = default;
+};
+
 struct Schedule {
   ir::Graph graph;
   std::vector<Region> regions;
@@ -74,6 +97,7 @@ struct Schedule {
   std::vector<int32_t> buffer_of;  // by NodeId: index into buffers, or -1
   int64_t arena_bytes = 0;
   int64_t arena_lower_bound_bytes = 0;  // the most that is live at once; no placement needs less
+  ImageLimit image_limit = {};          // of the options
 
   const BufferInfo& buffer(NodeId value) const;
   const ir::TensorType& type(NodeId value) const { return graph.node(value).type; }
@@ -83,6 +107,9 @@ struct ScheduleOptions {
   int32_t max_channel_block =
       8;             // vector lanes of the target for f32; 1 keeps everything row-major
   bool fuse = true;  // false: one region a node (for tests and for finding bad fusions)
+  std::set<int32_t> image_inputs = {};  // positions of inputs that are images: see input_image()
+  // Values between regions, and weights, are images up to this size; 0: none.
+  ImageLimit image_limit = {};
 };
 
 // The steps, in order; make_schedule() runs them all. Each fills its part of the schedule.
@@ -102,6 +129,12 @@ void choose_layouts(Schedule& schedule, const ScheduleOptions& options);
 void concat_in_place(Schedule& schedule);
 void make_views(Schedule& schedule);
 void plan_memory(Schedule& schedule);
+// Makes what a region writes a buffer, not an image: its kernel can't store whole texels. Before
+// any kernel reads it.
+void take_as_buffer(Schedule& schedule, NodeId value);
+// The image that a graph input of this type is: its last two axes are a row (the last one, of two),
+// of whole texels. Nothing where there is none, of the dtype or of extents.
+std::optional<ir::ImageShape> input_image(const ir::TensorType& type);
 // Scratch memory that only region `region` uses; returns the buffer's index. It has a place after
 // the next plan_memory().
 int32_t add_scratch(Schedule& schedule, int32_t region, int64_t size_bytes);

@@ -61,6 +61,9 @@ std::string region_text(const lower::Task& task) {
     layouts +=
         ' ' + (task.has_buffer(id) ? std::to_string(task.schedule.buffer(id).layout.channel_block)
                                    : std::string("-"));
+    if (task.is_image(id)) {
+      layouts += " image " + std::to_string(task.schedule.buffer(id).layout.row_texels);
+    }
   };
   for (const ir::NodeId leaf : task.region.leaves) {
     renamed[leaf] = graph.add_input("l" + std::to_string(renamed.size()), task.type(leaf));
@@ -83,6 +86,10 @@ std::string region_text(const lower::Task& task) {
   }
   graph.add_output("y", renamed[task.region.output]);
   add_layout(task.region.output);
+  const schedule::ImageLimit& limit = task.schedule.image_limit;
+  if (limit.width > 0) {
+    layouts += " limit " + std::to_string(limit.width) + "x" + std::to_string(limit.height);
+  }
   return ir::print_graph(graph, true) + layouts;
 }
 

@@ -9,6 +9,7 @@ namespace camshaft::hal {
 enum class Call : uint8_t {
   kAllocate,
   kImportMemory,
+  kMakeImage,
   kLoad,
   kRecord,
   kReleaseBuffer,
@@ -18,13 +19,13 @@ enum class Call : uint8_t {
   kWait,
   kReset,
 };
-inline constexpr int kCallCount = 10;
+inline constexpr int kCallCount = 11;
 
 // "allocate", "import_memory", ... Static storage.
 constexpr const char* call_name(Call call) {
   constexpr const char* kNames[kCallCount] = {
-      "allocate",        "import_memory",        "load",   "record", "release_buffer",
-      "release_program", "release_command_list", "submit", "wait",   "reset"};
+      "allocate",        "import_memory",        "make_image", "load", "record", "release_buffer",
+      "release_program", "release_command_list", "submit",     "wait", "reset"};
   return kNames[static_cast<int>(call)];
 }
 

@@ -27,13 +27,16 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/image.h"
 #include "runtime/base/status.h"
 
 namespace camshaft::hal {
 
+using base::ImageShape;
 using base::Result;
 using base::Status;
 
+// Bytes, or an image (make_image, or an imported one), which only arguments that say so take.
 struct Buffer {
   uint32_t id = 0;
   bool operator==(const Buffer&) const = default;
@@ -69,6 +72,8 @@ struct DeviceInfo {
   bool raw_addresses = false;      // buffers have addresses that the host may compute with
   bool host_coherent = true;       // host-visible memory needs no flush
   uint32_t imports = 0;            // bit i: import_memory() takes ForeignKind i (import_bit)
+  uint32_t max_image_width = 0;    // texels; 0: there are no images
+  uint32_t max_image_height = 0;
 };
 
 enum class MemoryKind : uint8_t {
@@ -78,6 +83,16 @@ enum class MemoryKind : uint8_t {
 struct Allocation {
   Buffer buffer = {};
   void* host_ptr = nullptr;  // lives as long as the buffer
+};
+
+// Bytes of a buffer, which outlives the image, as an image.
+struct ImageSource {
+  ImageShape shape;  // within info().max_image_width, max_image_height
+  Buffer buffer = {};
+  uint64_t offset_bytes = 0;
+  // Whether the bytes are to be seen in the image. If not, the image is only used as such: what
+  // commands write to it is what they read from it.
+  bool has_content = true;
 };
 
 // Memory that somebody else owns, used in place: from_blob. import_memory() never copies; where the
@@ -129,6 +144,7 @@ struct ForeignMemory {
                                  // buffer_alignment
   uint64_t row_pitch_bytes = 0;  // images; 0: tightly packed
   uint32_t format = 0;           // images: a DRM fourcc; 0: plain bytes
+  ImageShape image = {};         // kClImage: what it must be; its memory is the object's matter
   bool writable = false;
   CacheSync sync = CacheSync::kCoherent;
   // Called once, on the thread that calls release() or destroys the Device, when the device no
@@ -173,9 +189,10 @@ enum class Flow : uint8_t {
 };
 struct KernelArg {
   ArgKind kind = ArgKind::kBuffer;
+  ImageShape image = {};      // kBuffer, kSlot: the kernel takes an image, which is of this shape
   Buffer buffer = {};         // kBuffer
   uint32_t slot = 0;          // kSlot: index into submit()'s bindings
-  uint64_t offset_bytes = 0;  // kBuffer, kSlot: added to the binding's
+  uint64_t offset_bytes = 0;  // kBuffer, kSlot: added to the binding's; of images 0, as is that
   uint64_t scalar = 0;        // kScalar: bit pattern
   Flow flow = Flow::kBoth;    // kBuffer, kSlot; the same in all arguments of a list
 };
@@ -212,6 +229,10 @@ class Device {
   virtual Result<Allocation> allocate(uint64_t size_bytes, MemoryKind kind) = 0;
   // Load time (or once per camera buffer). Default: kUnsupported.
   virtual Result<Buffer> import_memory(const ForeignMemory& memory);
+  // Load time. Default: kUnsupported. Where the device can't show a buffer's bytes as an image, the
+  // image has memory of its own, into which it copies them: at once, or, of host-visible memory, at
+  // each submit. (So kernels only read images of host-visible memory.)
+  virtual Result<Buffer> make_image(const ImageSource& source);
   // Load time. Fails with kWrongTarget if the image is not for this device, kCorrupt if it is
   // malformed.
   virtual Result<Program> load(const ProgramImage& image) = 0;
@@ -251,6 +272,11 @@ inline Result<std::vector<DriverBinary>> Device::driver_binaries(Program /*progr
   return base::fail(base::Code::kUnsupported, "hal.driver_binaries",
                     "the %s device's programs are binaries already: no driver makes one of them",
                     info().backend);
+}
+
+inline Result<Buffer> Device::make_image(const ImageSource& /*source*/) {
+  return base::fail(base::Code::kUnsupported, "hal.make_image",
+                    "the %s device has no images: compile the plan without them", info().backend);
 }
 
 }  // namespace camshaft::hal

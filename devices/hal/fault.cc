@@ -67,6 +67,12 @@ Result<Buffer> FaultDevice::import_memory(const ForeignMemory& memory) {
   return inner_->import_memory(memory);
 }
 
+Result<Buffer> FaultDevice::make_image(const ImageSource& source) {
+  CAMSHAFT_TRY(sticky_);
+  CAMSHAFT_TRY(strike(Call::kMakeImage));
+  return inner_->make_image(source);
+}
+
 Result<Program> FaultDevice::load(const ProgramImage& image) {
   CAMSHAFT_TRY(sticky_);
   CAMSHAFT_TRY(strike(Call::kLoad));

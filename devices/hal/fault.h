@@ -44,6 +44,7 @@ class FaultDevice final : public Device {
   const DeviceInfo& info() const override { return inner_->info(); }
   Result<Allocation> allocate(uint64_t size_bytes, MemoryKind kind) override;
   Result<Buffer> import_memory(const ForeignMemory& memory) override;
+  Result<Buffer> make_image(const ImageSource& source) override;
   Result<Program> load(const ProgramImage& image) override;
   Result<std::vector<DriverBinary>> driver_binaries(Program program) override {
     return inner_->driver_binaries(program);

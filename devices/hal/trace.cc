@@ -99,6 +99,14 @@ Result<Buffer> TraceDevice::import_memory(const ForeignMemory& memory) {
   return result;
 }
 
+Result<Buffer> TraceDevice::make_image(const ImageSource& source) {
+  const int64_t start_ns = base::mono_time_ns();
+  Result<Buffer> result = inner_->make_image(source);
+  add(Call::kMakeImage, start_ns, result.error(), result ? result->id : 0,
+      source.shape.size_bytes());
+  return result;
+}
+
 Result<Program> TraceDevice::load(const ProgramImage& image) {
   const int64_t start_ns = base::mono_time_ns();
   Result<Program> result = inner_->load(image);

@@ -17,8 +17,8 @@ struct TraceEntry {
   uint64_t sequence = 0;  // 1 for the first call
   int64_t start_ns = 0;   // base::mono_time_ns()
   int64_t duration_ns = 0;
-  // What the number means: allocate, import_memory: bytes; load: bytes of the image; record:
-  // commands; submit, wait: the ticket; otherwise 0.
+  // What the number means: allocate, import_memory, make_image: bytes; load: bytes of the image;
+  // record: commands; submit, wait: the ticket; otherwise 0.
   uint64_t detail = 0;
   uint32_t copies = 0;  // record: how many of the commands are copies
   uint32_t handle = 0;  // returned by the call or passed to it; 0: none
@@ -42,6 +42,7 @@ class TraceDevice final : public Device {
   const DeviceInfo& info() const override { return inner_->info(); }
   Result<Allocation> allocate(uint64_t size_bytes, MemoryKind kind) override;
   Result<Buffer> import_memory(const ForeignMemory& memory) override;
+  Result<Buffer> make_image(const ImageSource& source) override;
   Result<Program> load(const ProgramImage& image) override;
   Result<std::vector<DriverBinary>> driver_binaries(Program program) override {
     return inner_->driver_binaries(program);

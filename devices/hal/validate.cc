@@ -63,8 +63,12 @@ Result<Allocation> ValidatingDevice::allocate(uint64_t size_bytes, MemoryKind ki
 }
 
 Result<Buffer> ValidatingDevice::import_memory(const ForeignMemory& memory) {
-  if (memory.size_bytes == 0) {
+  const bool is_image = memory.kind == ForeignKind::kClImage;
+  if (memory.size_bytes == 0 && !is_image) {
     return wrong("validate.import", "import_memory: 0 bytes");
+  }
+  if (!is_image && memory.image.is_image()) {
+    return wrong("validate.import", "import_memory: an image's shape for bytes");
   }
   const uint32_t alignment =
       memory.kind == ForeignKind::kHostPointer ? info().import_alignment : info().buffer_alignment;
@@ -74,12 +78,43 @@ Result<Buffer> ValidatingDevice::import_memory(const ForeignMemory& memory) {
                  wide(memory.offset_bytes), alignment);
   }
   CAMSHAFT_TRY_ASSIGN(const Buffer buffer, inner_->import_memory(memory));
-  const Memory kept = {.size_bytes = memory.size_bytes, .writable = memory.writable};
+  const Memory kept = {
+      .size_bytes = memory.size_bytes, .writable = memory.writable, .image = memory.image};
   if (!buffers_.add_as(buffer.id, kept)) {
     return broken("validate.handle", "the %s device gave out buffer %u again", info().backend,
                   buffer.id);
   }
   return buffer;
+}
+
+Result<Buffer> ValidatingDevice::make_image(const ImageSource& source) {
+  const ImageShape& shape = source.shape;
+  const Memory* bytes = buffers_.find(source.buffer.id);
+  if (bytes == nullptr || bytes->image.is_image()) {
+    return wrong("validate.image", "make_image: there is no buffer %u of bytes", source.buffer.id);
+  }
+  if (!base::is_image_dtype(shape.dtype) || !shape.is_image() || shape.height == 0 ||
+      shape.row_pitch_bytes < shape.width * shape.texel_bytes() ||
+      shape.row_pitch_bytes % shape.texel_bytes() != 0 ||
+      (info().max_image_width > 0 &&
+       (shape.width > info().max_image_width || shape.height > info().max_image_height))) {
+    return wrong("validate.image", "make_image: the %s device has no image of %u x %u texels",
+                 info().backend, shape.width, shape.height);
+  }
+  if (!is_aligned(source.offset_bytes, info().buffer_alignment) ||
+      !range_fits(source.offset_bytes, shape.size_bytes(), bytes->size_bytes)) {
+    return wrong("validate.image", "make_image: bytes %llu + %llu of buffer %u, which has %llu",
+                 wide(source.offset_bytes), wide(shape.size_bytes()), source.buffer.id,
+                 wide(bytes->size_bytes));
+  }
+  const Memory kept = {
+      .size_bytes = shape.size_bytes(), .writable = bytes->writable, .image = shape};
+  CAMSHAFT_TRY_ASSIGN(const Buffer image, inner_->make_image(source));
+  if (!buffers_.add_as(image.id, kept)) {
+    return broken("validate.handle", "the %s device gave out buffer %u again", info().backend,
+                  image.id);
+  }
+  return image;
 }
 
 Result<Program> ValidatingDevice::load(const ProgramImage& image) {
@@ -174,8 +209,35 @@ Status ValidatingDevice::check_copy(const Command& command, Recorded& list) {
   return base::ok();
 }
 
+Status ValidatingDevice::check_image(const KernelArg& arg, Recorded& list) {
+  if (arg.offset_bytes != 0) {
+    return wrong("validate.image", "record: an image at offset %llu", wide(arg.offset_bytes));
+  }
+  if (arg.kind == ArgKind::kSlot) {
+    if (arg.slot >= list.slots.size()) {
+      return wrong("validate.slot", "record: slot %u of a list that has %zu", arg.slot,
+                   list.slots.size());
+    }
+    Slot& slot = list.slots[arg.slot];
+    if (slot.size_bytes != 0 && !slot.image.has_texels_of(arg.image)) {
+      return wrong("validate.image", "record: slot %u is used as something else, too", arg.slot);
+    }
+    slot.image = arg.image;
+    slot.size_bytes = 1;
+    return base::ok();
+  }
+  const Memory* memory = buffers_.find(arg.buffer.id);
+  if (memory == nullptr || !memory->image.has_texels_of(arg.image)) {
+    return wrong("validate.image", "record: buffer %u is no image of %u x %u texels", arg.buffer.id,
+                 arg.image.width, arg.image.height);
+  }
+  list.buffers.push_back(arg.buffer.id);
+  return base::ok();
+}
+
 Status ValidatingDevice::check_memory(const KernelArg& arg, uint64_t size_bytes, bool written,
                                       Recorded& list) {
+  if (arg.image.is_image()) return check_image(arg, list);
   if (arg.kind == ArgKind::kSlot) {
     if (arg.slot >= list.slots.size()) {
       return wrong("validate.slot", "record: slot %u of a list that has %zu", arg.slot,
@@ -184,6 +246,9 @@ Status ValidatingDevice::check_memory(const KernelArg& arg, uint64_t size_bytes,
     const std::optional<uint64_t> end = base::checked_add(arg.offset_bytes, size_bytes);
     if (!end) return wrong("validate.bounds", "record: an offset of %llu", wide(arg.offset_bytes));
     Slot& slot = list.slots[arg.slot];
+    if (slot.image.is_image()) {
+      return wrong("validate.image", "record: slot %u is used as an image, too", arg.slot);
+    }
     slot.size_bytes = std::max(slot.size_bytes, *end);
     slot.written |= written;
     return base::ok();
@@ -194,6 +259,9 @@ Status ValidatingDevice::check_memory(const KernelArg& arg, uint64_t size_bytes,
   const Memory* memory = buffers_.find(arg.buffer.id);
   if (memory == nullptr) {
     return wrong("validate.buffer", "record: there is no buffer %u", arg.buffer.id);
+  }
+  if (memory->image.is_image()) {
+    return wrong("validate.image", "record: buffer %u is an image, used as bytes", arg.buffer.id);
   }
   if (!range_fits(arg.offset_bytes, size_bytes, memory->size_bytes)) {
     return wrong("validate.bounds", "record: bytes %llu + %llu of buffer %u, which has %llu",
@@ -263,6 +331,12 @@ Status ValidatingDevice::check_bindings(const Recorded& list,
       return wrong("validate.binding", "submit: slot %zu is bound to buffer %u, which is not there",
                    i, binding.buffer.id);
     }
+    if (!memory->image.has_texels_of(slot.image)) {
+      return wrong("validate.image", "submit: slot %zu takes %s, and buffer %u is %s", i,
+                   slot.image.is_image() ? "an image of another shape" : "bytes", binding.buffer.id,
+                   memory->image.is_image() ? "an image" : "bytes");
+    }
+    if (slot.image.is_image()) continue;
     if (!is_aligned(binding.offset_bytes, info().buffer_alignment)) {
       return wrong("validate.alignment", "submit: slot %zu has offset %llu, not a multiple of %u",
                    i, wide(binding.offset_bytes), info().buffer_alignment);

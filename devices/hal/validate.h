@@ -25,6 +25,7 @@ class ValidatingDevice final : public Device {
   const DeviceInfo& info() const override { return inner_->info(); }
   Result<Allocation> allocate(uint64_t size_bytes, MemoryKind kind) override;
   Result<Buffer> import_memory(const ForeignMemory& memory) override;
+  Result<Buffer> make_image(const ImageSource& source) override;
   Result<Program> load(const ProgramImage& image) override;
   Result<std::vector<DriverBinary>> driver_binaries(Program program) override {
     return inner_->driver_binaries(program);
@@ -42,6 +43,7 @@ class ValidatingDevice final : public Device {
   struct Memory {
     uint64_t size_bytes = 0;
     bool writable = true;
+    ImageShape image = {};
     Ticket last_use = 0;  // the last submit whose work may touch it
   };
   struct Loaded {
@@ -52,6 +54,7 @@ class ValidatingDevice final : public Device {
   struct Slot {
     uint64_t size_bytes = 0;  // 0: the list does not use the slot
     bool written = false;
+    ImageShape image = {};
   };
   struct Recorded {
     std::vector<Slot> slots;
@@ -73,6 +76,8 @@ class ValidatingDevice final : public Device {
   // That [offset, offset + size_bytes) of the argument's memory is there; a slot's is noted in
   // `list`.
   Status check_memory(const KernelArg& arg, uint64_t size_bytes, bool written, Recorded& list);
+  // The same of an image.
+  Status check_image(const KernelArg& arg, Recorded& list);
   Status check_list(const Recorded& list) noexcept;
   Status check_bindings(const Recorded& list, std::span<const Binding> bindings) noexcept;
   void note_use(Recorded& list, std::span<const Binding> bindings, Ticket ticket) noexcept;

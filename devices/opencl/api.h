@@ -28,6 +28,8 @@ namespace camshaft::opencl {
   X(clRetainCommandQueue)                     \
   X(clReleaseCommandQueue)                    \
   X(clCreateBuffer)                           \
+  X(clCreateSubBuffer)                        \
+  X(clCreateImage)                            \
   X(clGetMemObjectInfo)                       \
   X(clRetainMemObject)                        \
   X(clReleaseMemObject)                       \
@@ -44,6 +46,7 @@ namespace camshaft::opencl {
   X(clReleaseKernel)                          \
   X(clEnqueueNDRangeKernel)                   \
   X(clEnqueueCopyBuffer)                      \
+  X(clEnqueueCopyBufferToImage)               \
   X(clEnqueueFillBuffer)                      \
   X(clEnqueueWriteBuffer)                     \
   X(clEnqueueReadBuffer)                      \

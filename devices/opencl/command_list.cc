@@ -15,10 +15,16 @@ using base::Status;
 cl_int set_memory(const Api& api, cl_kernel kernel, cl_uint index, const Memory& memory,
                   uint64_t offset_bytes) noexcept {
   const cl_mem object = memory.object.get();
+  if (memory.image.is_image()) return api.clSetKernelArg(kernel, index, sizeof object, &object);
   const cl_ulong offset = memory.offset_bytes + offset_bytes;
   const cl_int error = api.clSetKernelArg(kernel, index, sizeof object, &object);
   return error != CL_SUCCESS ? error
                              : api.clSetKernelArg(kernel, index + 1, sizeof offset, &offset);
+}
+
+// A pointer and an offset, unless it is an image or a scalar.
+cl_uint parameters_of(const hal::KernelArg& arg) {
+  return arg.kind == hal::ArgKind::kScalar || arg.image.is_image() ? 1 : 2;
 }
 
 class Recorder {
@@ -80,7 +86,7 @@ class Recorder {
   Status check_parameters(const Step& step, std::span<const hal::KernelArg> args,
                           const char* name) const {
     cl_uint wanted = 0;
-    for (const hal::KernelArg& arg : args) wanted += arg.kind == hal::ArgKind::kScalar ? 1 : 2;
+    for (const hal::KernelArg& arg : args) wanted += parameters_of(arg);
     cl_uint parameters = 0;
     const cl_int error = api_.clGetKernelInfo(step.kernel.get(), CL_KERNEL_NUM_ARGS,
                                               sizeof parameters, &parameters, nullptr);
@@ -108,7 +114,7 @@ class Recorder {
         } else {
           error = set_memory(api_, step.kernel.get(), index, *at.memory, at.offset_bytes);
         }
-        index += 2;
+        index += parameters_of(arg);
       }
       if (error != CL_SUCCESS) {
         return base::fail(Code::kCorrupt, "opencl.argument",

@@ -44,7 +44,7 @@ struct Step {
 struct Patch {
   uint32_t slot = 0;
   uint32_t step = 0;
-  cl_uint index = 0;  // of the pointer; its offset is the next argument
+  cl_uint index = 0;  // of the pointer, whose offset is the next argument, or of the image
   uint64_t offset_bytes = 0;
 };
 

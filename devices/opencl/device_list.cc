@@ -13,8 +13,10 @@ namespace {
 
 using base::Code;
 
+// Not an extension: the device has images.
+constexpr const char* kImages = "images";
 // What plans may ask for, in the names of the extensions, sorted.
-constexpr std::array kFeatures = {"cl_khr_fp16", "cl_khr_fp64"};
+constexpr std::array kFeatures = {"cl_khr_fp16", "cl_khr_fp64", kImages};
 constexpr size_t kFeatureSets = size_t{1} << kFeatures.size();
 
 struct FeatureSet {
@@ -72,10 +74,31 @@ bool is_nvidia(const Api& api, cl_device_id device, const std::string& extension
          device_value<cl_uint>(api, device, kMajorCapability) >= kVolta;
 }
 
-std::span<const char* const> features_of(const std::string& extensions) {
+// What OpenCL 2.0 has, and some devices before it.
+constexpr cl_device_info kImagePitchAlignment = 0x104A;
+constexpr cl_device_info kImageBaseAlignment = 0x104B;
+
+void describe_images(const Api& api, FoundDevice& found) {
+  const cl_device_id device = found.device;
+  if (device_value<cl_bool>(api, device, CL_DEVICE_IMAGE_SUPPORT) == CL_FALSE) return;
+  const auto extent = [&](cl_device_info what) {
+    return static_cast<uint32_t>(
+        std::min<size_t>(device_value<size_t>(api, device, what), UINT32_MAX));
+  };
+  found.info.max_image_width = extent(CL_DEVICE_IMAGE2D_MAX_WIDTH);
+  found.info.max_image_height = extent(CL_DEVICE_IMAGE2D_MAX_HEIGHT);
+  if (found.version < 20 && !has_word(found.extensions, "cl_khr_image2d_from_buffer")) return;
+  found.image_pitch_texels = device_value<cl_uint>(api, device, kImagePitchAlignment);
+  found.image_base_texels = device_value<cl_uint>(api, device, kImageBaseAlignment);
+  found.sub_buffer_alignment =
+      std::max(1u, device_value<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);
+}
+
+std::span<const char* const> features_of(const std::string& extensions, bool has_images) {
   size_t bits = 0;
   for (size_t i = 0; i < kFeatures.size(); ++i) {
-    if (has_word(extensions, kFeatures[i])) bits |= size_t{1} << i;
+    const bool is_there = kFeatures[i] == kImages ? has_images : has_word(extensions, kFeatures[i]);
+    if (is_there) bits |= size_t{1} << i;
   }
   return {kSets[bits].names.data(), kSets[bits].count};
 }
@@ -108,7 +131,6 @@ FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_i
   std::snprintf(info.arch, sizeof info.arch, "opencl-c");
   found.driver = driver_text(api, platform, device);
   found.extensions = device_text(api, device, CL_DEVICE_EXTENSIONS);
-  info.features = features_of(found.extensions);
   // Each unit runs a group; an NVIDIA device's do so at the same time.
   const auto units = device_value<cl_uint>(api, device, CL_DEVICE_MAX_COMPUTE_UNITS);
   found.is_nvidia = is_nvidia(api, device, found.extensions);
@@ -123,6 +145,8 @@ FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_i
   info.imports = import_kinds(found.imports);
   info.host_coherent = is_cpu;
   found.version = parse_version(device_text(api, device, CL_DEVICE_VERSION));
+  describe_images(api, found);
+  info.features = features_of(found.extensions, info.max_image_width != 0);
   found.is_full_profile = device_text(api, device, CL_DEVICE_PROFILE) == "FULL_PROFILE";
   found.has_compiler = device_value<cl_bool>(api, device, CL_DEVICE_COMPILER_AVAILABLE) != CL_FALSE;
   found.rounds_division =

@@ -31,6 +31,11 @@ struct FoundDevice {
   uint64_t largest_buffer_bytes = 0;
   uint64_t cache_line_bytes = 64;
   ImportSupport imports;
+  // Where bytes of a buffer can be an image: what the row pitch and the start are multiples of, in
+  // texels, and the start in bytes. 0: nowhere.
+  uint32_t image_pitch_texels = 0;
+  uint32_t image_base_texels = 0;
+  uint32_t sub_buffer_alignment = 0;
 };
 
 // Whether the device has an extension.

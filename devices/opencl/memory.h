@@ -11,6 +11,8 @@
 //
 // External memory (cl_khr_external_memory) belongs to others whenever no work has it: submit()
 // acquires it before its commands and releases it after them.
+//
+// An image (image.h) shows bytes of other memory, and is used by way of that.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +45,14 @@ struct Memory {
   bool has_copy = false;
   bool is_external = false;
 
+  hal::ImageShape image = {};  // of an image (image.h), otherwise none
+  Memory* base = nullptr;  // whose bytes from offset_bytes on it shows; null: it is the caller's
+  bool is_alias = false;   // it is those bytes
+
   // Whether a submit that uses it does something about it before and after.
-  bool changes_hands() const { return host != nullptr || is_external; }
+  bool changes_hands() const {
+    return host != nullptr || is_external || (base != nullptr && base->changes_hands());
+  }
 
   // Of the submit under way.
   bool is_taken = false;

@@ -8,6 +8,7 @@
 #include "devices/opencl/command_list.h"
 #include "devices/opencl/connection.h"
 #include "devices/opencl/device_list.h"
+#include "devices/opencl/image.h"
 #include "devices/opencl/import.h"
 #include "devices/opencl/memory.h"
 #include "devices/opencl/program.h"
@@ -38,6 +39,7 @@ class OpenClDevice final : public hal::Device, private HandleLookup {
   const hal::DeviceInfo& info() const override { return found_.info; }
   Result<hal::Allocation> allocate(uint64_t size_bytes, hal::MemoryKind kind) override;
   Result<hal::Buffer> import_memory(const hal::ForeignMemory& memory) override;
+  Result<hal::Buffer> make_image(const hal::ImageSource& source) override;
   Result<hal::Program> load(const hal::ProgramImage& image) override;
   Result<std::vector<hal::DriverBinary>> driver_binaries(hal::Program program) override;
   Result<hal::CommandList> record(std::span<const hal::Command> commands,
@@ -223,6 +225,15 @@ Result<hal::Buffer> OpenClDevice::import_memory(const hal::ForeignMemory& memory
   return keep(std::move(imported));
 }
 
+Result<hal::Buffer> OpenClDevice::make_image(const hal::ImageSource& source) {
+  CAMSHAFT_TRY(fault_);
+  CAMSHAFT_TRY_ASSIGN(Memory image, make_image_over(api_, connection_.context.get(), queue(),
+                                                    found_, source, *memory_of(source.buffer)));
+  const cl_int error = api_.clFinish(queue());
+  if (error != CL_SUCCESS) return fault("make_image", error);
+  return keep(std::move(image));
+}
+
 Result<hal::Program> OpenClDevice::load(const hal::ProgramImage& image) {
   CAMSHAFT_TRY(fault_);
   CAMSHAFT_TRY_ASSIGN(BuiltProgram built,
@@ -300,6 +311,10 @@ void OpenClDevice::release(hal::Buffer buffer) {
 // list's own and in a slot.
 cl_int OpenClDevice::take(Memory& memory, hal::Flow flow, CommandSteps& list) noexcept {
   if (!memory.changes_hands()) return CL_SUCCESS;
+  if (memory.base != nullptr) {
+    const cl_int error = take(*memory.base, flow, list);
+    return error != CL_SUCCESS || memory.is_alias ? error : refresh_image(api_, queue(), memory);
+  }
   if (!memory.is_taken) list.taken.push_back(&memory);  // has room for all
   const bool is_first = !memory.is_taken;
   memory.is_taken = true;

@@ -4,8 +4,8 @@
 //
 // A kernel of a plan is `__kernel void NAME(...)` with, for each argument of a launch that is
 // memory, two parameters: a __global pointer to bytes (uchar) and a ulong, the offset in bytes at
-// which the argument begins; for each scalar one, a ulong that holds its bits. (A sub-buffer would
-// need offsets that some devices align to 512 bytes.)
+// which the argument begins; for each that is an image, an image2d_t; for each scalar one, a ulong
+// that holds its bits. (A sub-buffer would need offsets that some devices align to 512 bytes.)
 #pragma once
 
 #include <string>

@@ -220,6 +220,8 @@ bool can_be_single(const FoundDevice& device, std::span<const hal::Command> comm
     const bool is_group = command.group[0] == 1 || command.group[0] == kGroupItems;
     return command.kind == hal::CommandKind::kLaunch && is_flat && is_group &&
            command.program == commands[0].program &&
+           std::none_of(command.args.begin(), command.args.end(),
+                        [](const hal::KernelArg& arg) { return arg.image.is_image(); }) &&
            has_body(handles.program_of(command.program), command.kernel);
   });
 }

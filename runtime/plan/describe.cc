@@ -213,7 +213,10 @@ std::string to_text(const ArgInfo& arg) {
   std::string text = space_name(arg.space);
   if (arg.space != Space::kArena && arg.space != Space::kWeights) text += " " + number(arg.index);
   if (arg.offset_bytes != 0) text += " + " + number(arg.offset_bytes);
-  return text + ": " + number(arg.size_bytes) + " bytes";
+  text += ": " + number(arg.size_bytes) + " bytes";
+  if (!arg.image.is_image()) return text;
+  return text + ", " + base::dtype_name(arg.image.dtype) + " image " + number(arg.image.width) +
+         "x" + number(arg.image.height);
 }
 
 std::string join(const std::vector<std::string>& words, const char* separator) {

@@ -99,6 +99,11 @@ void dump_target(const TargetInfo& target, std::string& text) {
          target.commands.size(), target.kernels.size(), flops, target.threads);
   append(text, "  arena        %" PRIu64 " bytes (at least %" PRIu64 " live at once)\n",
          target.arena_bytes, target.arena_lower_bound_bytes);
+  if (const ImageSummary images = summarize_images(target); images.count > 0) {
+    append(text,
+           "  images       %zu of %" PRIu64 " bytes, up to %u columns and %u rows of texels\n",
+           images.count, images.size_bytes, images.width, images.height);
+  }
   append(text, "  sections     binary %u, weights %u, source %u\n", target.binary_section,
          target.weights_section, target.source_section);
   for (const EntryPoint& entry : target.entry_points) {

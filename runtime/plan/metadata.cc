@@ -9,6 +9,7 @@
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -134,6 +135,19 @@ class Decoder {
     to.index = from.getIndex();
     to.offset_bytes = from.getOffsetBytes();
     to.size_bytes = from.getSizeBytes();
+    to.image = image(from, to);
+  }
+
+  // What the file leaves out follows from the rest.
+  static ImageShape image(schema::Arg::Reader from, const ArgInfo& arg) {
+    ImageShape shape;
+    shape.width = from.getImageWidth();
+    shape.dtype = static_cast<DType>(from.getImageDtype());
+    if (!shape.is_image() || !base::is_image_dtype(shape.dtype)) return shape;
+    shape.row_pitch_bytes = image_row_pitch_bytes(arg.space, shape.dtype, shape.width);
+    shape.height = static_cast<uint32_t>(
+        std::min<uint64_t>(arg.size_bytes / shape.row_pitch_bytes, UINT32_MAX));
+    return shape;
   }
 
   void decode(schema::EntryPoint::Reader from, EntryPoint& to) {
@@ -214,6 +228,8 @@ void encode(const ArgInfo& from, schema::Arg::Builder to) {
   to.setIndex(from.index);
   to.setOffsetBytes(from.offset_bytes);
   to.setSizeBytes(from.size_bytes);
+  to.setImageWidth(static_cast<uint16_t>(from.image.width));
+  to.setImageDtype(static_cast<uint8_t>(from.image.dtype));
 }
 
 void encode(const CommandInfo& from, schema::Command::Builder to) {

@@ -101,6 +101,8 @@ struct Arg {
   index @1 :UInt32;
   offsetBytes @2 :UInt64;
   sizeBytes @3 :UInt64;
+  imageWidth @4 :UInt16;  # texels; 0: no image
+  imageDtype @5 :UInt8;  # base::DType
 }
 
 struct EntryPoint {

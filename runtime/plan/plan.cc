@@ -2,6 +2,8 @@
 #include "runtime/plan/plan.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "runtime/base/bytes.h"
 
@@ -22,6 +24,32 @@ uint64_t run_bytes(const PlanInfo& info, const TargetInfo& target) {
   for (const TensorInfo& input : info.inputs) add(input.size_bytes());
   for (const TensorInfo& output : info.outputs) add(output.size_bytes());
   return total.value_or(UINT64_MAX);
+}
+
+uint64_t image_row_pitch_bytes(Space space, DType dtype, uint32_t width) {
+  const ImageShape shape = {.dtype = dtype, .width = width};
+  const uint64_t texels =
+      space == Space::kInput ? width : base::align_up(uint64_t{width}, kImageRowTexels);
+  return texels * shape.texel_bytes();
+}
+
+ImageSummary summarize_images(const TargetInfo& target) {
+  using Key = std::tuple<Space, uint32_t, uint64_t, DType, uint32_t, uint32_t>;
+  std::map<Key, uint64_t> images;
+  ImageSummary summary;
+  for (const CommandInfo& command : target.commands) {
+    for (const ArgInfo& arg : command.args) {
+      const ImageShape& image = arg.image;
+      if (!image.is_image()) continue;
+      images[{arg.space, arg.index, arg.offset_bytes, image.dtype, image.width, image.height}] =
+          arg.size_bytes;
+      summary.width = std::max(summary.width, image.width);
+      summary.height = std::max(summary.height, image.height);
+    }
+  }
+  summary.count = images.size();
+  for (const auto& [key, bytes] : images) summary.size_bytes += bytes;
+  return summary;
 }
 
 bool is_model_output(const PlanInfo& info, size_t output) {

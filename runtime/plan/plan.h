@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "runtime/base/dtype.h"
+#include "runtime/base/image.h"
 
 namespace camshaft::plan {
 
 using base::DType;
+using base::ImageShape;
 
 // Bumped when a reader of the old version could misread a file of the new one.
 inline constexpr uint32_t kFormatVersion = 2;
@@ -40,6 +42,7 @@ inline constexpr uint64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 32;
 inline constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 40;
 inline constexpr uint32_t kMaxThreads = 4096;
+inline constexpr uint32_t kMaxImageExtent = UINT16_MAX;
 inline constexpr size_t kMaxTargets = 256;
 
 struct OutputSlice {
@@ -78,9 +81,17 @@ struct ArgInfo {
   uint32_t index = 0;         // kInput, kOutput, kState: which one
   uint64_t offset_bytes = 0;  // from its start, a multiple of kBufferAlignment
   uint64_t size_bytes = 0;    // that the command may touch
+  // Of a kernel that takes its argument as an image: kArena, kWeights or kInput, all of the latter.
+  // What one command writes as an image, others read as one.
+  ImageShape image = {};
 
   bool operator==(const ArgInfo&) const = default;
 };
+
+// Rows of images in an arena or weights begin at a multiple of so many texels, which is what
+// devices need that show a buffer as an image; those of inputs follow one another.
+inline constexpr uint64_t kImageRowTexels = 64;
+uint64_t image_row_pitch_bytes(Space space, DType dtype, uint32_t width);
 
 struct KernelInfo {
   std::string symbol;    // entry point in the binary; several commands may share one kernel
@@ -209,6 +220,16 @@ struct PlanInfo {
 // Memory that a session of a target takes at least, besides the file: values between kernels,
 // states, inputs and outputs. 2^64 - 1 for more than that.
 uint64_t run_bytes(const PlanInfo& info, const TargetInfo& target);
+
+// The images of a target, each counted once: how many, their bytes, and the most columns and rows,
+// which the device must have.
+struct ImageSummary {
+  size_t count = 0;
+  uint64_t size_bytes = 0;
+  uint32_t width = 0;
+  uint32_t height = 0;
+};
+ImageSummary summarize_images(const TargetInfo& target);
 
 // Whether an output is the model's; the others say how long axes are, or whether a bound was
 // exceeded. `output` must be there.

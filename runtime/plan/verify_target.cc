@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rules of verify.h for one target: sections, arena, kernels, commands, entry points.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "runtime/base/bytes.h"
@@ -118,7 +119,7 @@ class TargetChecker {
 
   bool check_command(const std::string& owner, const CommandInfo& command) {
     for (const ArgInfo& arg : command.args) {
-      if (!check_arg(owner, arg)) return false;
+      if (!check_arg(owner, arg) || !check_image(owner, command, arg)) return false;
     }
     switch (command.kind) {
       case CommandKind::kLaunch:
@@ -128,6 +129,39 @@ class TargetChecker {
     }
     return checker_.expect(false, "plan.command", "%.120s is of the unknown kind %d", owner.c_str(),
                            static_cast<int>(command.kind));
+  }
+
+  bool check_image(const std::string& owner, const CommandInfo& command, const ArgInfo& arg) {
+    const ImageShape& image = arg.image;
+    if (arg.space == Space::kInput && !check_input_use(owner, arg)) return false;
+    if (image == ImageShape()) return true;
+    const bool has_space =
+        arg.space == Space::kArena || arg.space == Space::kWeights || arg.space == Space::kInput;
+    const bool is_input_whole =
+        arg.space != Space::kInput ||
+        (arg.offset_bytes == 0 && image.dtype == info_.inputs[arg.index].dtype &&
+         arg.size_bytes == info_.inputs[arg.index].size_bytes());
+    return checker_.expect(command.kind == CommandKind::kLaunch && has_space, "plan.image",
+                           "%.120s uses memory as an image that can't be one", owner.c_str()) &&
+           checker_.expect(base::is_image_dtype(image.dtype) && image.is_image() &&
+                               image.width <= kMaxImageExtent && image.height >= 1 &&
+                               image.height <= kMaxImageExtent &&
+                               image.row_pitch_bytes ==
+                                   image_row_pitch_bytes(arg.space, image.dtype, image.width) &&
+                               image.size_bytes() == arg.size_bytes,
+                           "plan.image", "%.120s has an impossible image of %u x %u texels",
+                           owner.c_str(), image.width, image.height) &&
+           checker_.expect(is_input_whole, "plan.image",
+                           "%.120s has an image of something else than the whole input",
+                           owner.c_str());
+  }
+
+  // All commands see an input in the same way.
+  bool check_input_use(const std::string& owner, const ArgInfo& arg) {
+    const auto [first, is_new] = input_images_.try_emplace(arg.index, arg.image);
+    return checker_.expect(is_new || first->second == arg.image, "plan.image",
+                           "%.120s uses input %u in another way than a command before",
+                           owner.c_str(), arg.index);
   }
 
   bool check_launch(const std::string& owner, const CommandInfo& command) {
@@ -256,7 +290,8 @@ class TargetChecker {
   std::span<const SectionShape> sections_;
   const TargetInfo& target_;
   std::string where_;
-  uint64_t arena_used_ = 0;  // by the arguments and blocks seen so far
+  std::map<uint32_t, ImageShape> input_images_;  // as the commands so far use them
+  uint64_t arena_used_ = 0;                      // by the arguments and blocks seen so far
 };
 
 }  // namespace

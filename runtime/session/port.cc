@@ -81,6 +81,20 @@ Status check_tensor(const Port& port, base::DType dtype, std::span<const int64_t
 
 Status check_memory(const Port& port, const ImportedMemory& memory) noexcept {
   const plan::TensorInfo& info = *port.info;
+  if (!memory.image.has_texels_of(port.image)) {
+    const auto text = [](const hal::ImageShape& image, char(&buffer)[64]) {
+      std::snprintf(buffer, sizeof buffer,
+                    image.is_image() ? "an image of %u x %u texels of %s" : "bytes, not an image",
+                    image.width, image.height, base::dtype_name(image.dtype));
+      return buffer;
+    };
+    char wanted[64];
+    char given[64];
+    return base::fail(Code::kInvalidArgument, "session.bind",
+                      "the %s '%.100s' is read as %s; the memory is %s", kind_name(port),
+                      info.name.c_str(), text(port.image, wanted), text(memory.image, given));
+  }
+  if (memory.image.is_image()) return base::ok();
   if (memory.size_bytes < port.size_bytes) {
     return base::fail(Code::kInvalidArgument, "session.bind",
                       "the %s '%.100s' is %s and needs %" PRIu64 " bytes; the memory has %" PRIu64,

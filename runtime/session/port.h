@@ -21,6 +21,7 @@ struct ImportedMemory {
   uint64_t row_pitch_bytes = 0;   // 0: unknown
   std::byte* host_ptr = nullptr;  // null: no host address
   bool writable = false;
+  hal::ImageShape image = {};
 };
 
 struct Port {
@@ -29,9 +30,15 @@ struct Port {
   bool is_output = false;
   OwnedBuffer own;       // of at least size_bytes
   ImportedMemory bound;  // buffer 0: `own` is in use
+  // Of an input that the target's kernels take as an image: its shape, and that of `own`.
+  hal::ImageShape image = {};
+  hal::Buffer own_image = {};
 
   bool is_bound() const { return bound.buffer.id != 0; }
-  hal::Buffer buffer() const { return is_bound() ? bound.buffer : own.buffer(); }
+  hal::Buffer buffer() const {
+    if (is_bound()) return bound.buffer;
+    return image.is_image() ? own_image : own.buffer();
+  }
   // The memory in use; null where it has no host address.
   std::byte* host_ptr() const { return is_bound() ? bound.host_ptr : own.bytes().data(); }
 };

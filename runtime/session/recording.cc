@@ -12,6 +12,9 @@ using plan::ArgInfo;
 
 hal::KernelArg convert(const ArgInfo& arg, const Placement& placement) {
   if (arg.size_bytes == 0) return {.buffer = placement.arena};  // is never touched
+  if (arg.image.is_image() && arg.space != plan::Space::kInput) {
+    return {.image = arg.image, .buffer = placement.images->find(arg)};
+  }
   const auto in_buffer = [&](hal::Buffer buffer) {
     return hal::KernelArg{.buffer = buffer, .offset_bytes = arg.offset_bytes};
   };
@@ -21,6 +24,7 @@ hal::KernelArg convert(const ArgInfo& arg, const Placement& placement) {
     converted.slot = slot;
     converted.flow = flow;
     converted.offset_bytes = arg.offset_bytes;
+    converted.image = arg.image;
     return converted;
   };
   switch (arg.space) {

@@ -10,6 +10,7 @@
 #include "runtime/base/status.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/device_memory.h"
+#include "runtime/session/images.h"
 
 namespace camshaft::session {
 
@@ -19,6 +20,7 @@ struct Placement {
   hal::Buffer arena = {};
   hal::Buffer weights = {};
   std::span<const OwnedBuffer> states = {};
+  const Images* images = nullptr;
   uint32_t input_count = 0;
   uint32_t slot_count = 0;
 };

@@ -55,6 +55,7 @@ Result<std::unique_ptr<Session>> Session::open(const plan::PlanFile& plan, hal::
   CAMSHAFT_TRY(session->load_program());
   CAMSHAFT_TRY(session->place_weights());
   CAMSHAFT_TRY(session->allocate_memory());
+  CAMSHAFT_TRY(session->make_images());
   CAMSHAFT_TRY(session->record_entries());
   return session;
 }
@@ -153,7 +154,19 @@ Status Session::allocate_memory() {
     outputs_.push_back(std::move(port));
   }
   bindings_.resize(inputs_.size() + outputs_.size());
-  for (uint32_t i = 0; i < inputs_.size(); ++i) update_binding(inputs_[i], i);
+  return base::ok();
+}
+
+Status Session::make_images() {
+  const ImageMemory memory = {
+      .arena = arena_.buffer(), .weights = weights_buffer(), .inputs = inputs_};
+  CAMSHAFT_TRY_ASSIGN(images_, Images::make(device_, target_, memory));
+  for (uint32_t i = 0; i < inputs_.size(); ++i) {
+    Port& port = inputs_[i];
+    port.image = input_image(target_, i);
+    if (port.image.is_image()) port.own_image = images_.find_input(i);
+    update_binding(port, i);
+  }
   for (uint32_t i = 0; i < outputs_.size(); ++i) update_binding(outputs_[i], i);
   return base::ok();
 }
@@ -162,8 +175,9 @@ Status Session::record_entries() {
   const Placement placement = {
       .program = program_,
       .arena = arena_.buffer(),
-      .weights = weights_.id != 0 ? weights_ : weights_copy_.buffer(),
+      .weights = weights_buffer(),
       .states = states_,
+      .images = &images_,
       .input_count = static_cast<uint32_t>(inputs_.size()),
       .slot_count = static_cast<uint32_t>(bindings_.size()),
   };
@@ -187,6 +201,7 @@ Status Session::record_entries() {
 void Session::release_recordings() {
   for (const Entry& entry : entries_) device_.release(entry.list);
   entries_.clear();
+  images_ = {};
   if (weights_.id != 0) device_.release(weights_);
   weights_ = {};
 }
@@ -250,7 +265,8 @@ Result<hal::Buffer> Session::import_memory(const hal::ForeignMemory& memory) {
   ImportedMemory imported = {.buffer = buffer,
                              .size_bytes = memory.size_bytes,
                              .row_pitch_bytes = memory.row_pitch_bytes,
-                             .writable = memory.writable};
+                             .writable = memory.writable,
+                             .image = memory.image};
   if (memory.kind == hal::ForeignKind::kHostPointer) {
     imported.host_ptr = reinterpret_cast<std::byte*>(memory.handle + memory.offset_bytes);
   }
@@ -454,6 +470,7 @@ Status Session::recover() {
   imported_.clear();
   weights_copy_ = {};
   CAMSHAFT_TRY(place_weights());
+  CAMSHAFT_TRY(make_images());
   CAMSHAFT_TRY(record_entries());
   return reset_states();
 }

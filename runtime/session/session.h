@@ -35,6 +35,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/reader.h"
 #include "runtime/session/device_memory.h"
+#include "runtime/session/images.h"
 #include "runtime/session/port.h"
 
 namespace camshaft::session {
@@ -176,8 +177,12 @@ class Session {
   Status load_program();
   Status place_weights();
   Status allocate_memory();
+  Status make_images();
   Status record_entries();
   void release_recordings();
+  hal::Buffer weights_buffer() const {
+    return weights_.id != 0 ? weights_ : weights_copy_.buffer();
+  }
   Status check_idle() noexcept;
   Result<Port*> find_port(std::vector<Port>& ports, uint32_t index) noexcept;
   Status bind(std::vector<Port>& ports, uint32_t index, hal::Buffer imported) noexcept;
@@ -199,6 +204,7 @@ class Session {
   std::vector<OwnedBuffer> states_;
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
+  Images images_;  // of the memory above
   std::vector<ImportedMemory> imported_;
   std::vector<Entry> entries_;
   std::vector<hal::Binding> bindings_;  // a slot for each input, then for each output

@@ -33,7 +33,17 @@ std::string find_obstacle(const TargetInfo& target, const hal::DeviceInfo& devic
   for (const std::string& feature : target.features) {
     if (!has_feature(device, feature)) lacking += (lacking.empty() ? "" : ", ") + feature;
   }
-  return lacking.empty() ? lacking : "lacks " + lacking;
+  if (!lacking.empty()) return "lacks " + lacking;
+  const plan::ImageSummary images = plan::summarize_images(target);
+  if (images.width > device.max_image_width || images.height > device.max_image_height) {
+    const auto extents = [](uint32_t width, uint32_t height) {
+      return std::to_string(width) + " x " + std::to_string(height);
+    };
+    return "has images of at most " + extents(device.max_image_width, device.max_image_height) +
+           " texels, and the plan's take " + extents(images.width, images.height) +
+           " (--images off, or a smaller --image-limit, does without)";
+  }
+  return lacking;
 }
 
 std::string join_names(const std::vector<TargetInfo>& targets) {

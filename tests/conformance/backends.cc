@@ -28,6 +28,7 @@ void conformance_twice(void* const* params, int64_t begin, int64_t end) {
   uint32_t* data = params[0];
   for (int64_t i = begin; i < end; ++i) data[i] *= 2;
 }
+void conformance_texels(void* const* params, int64_t begin, int64_t end) {}
 )";
 
 constexpr const char* kOpenClText = R"(
@@ -44,6 +45,14 @@ __kernel void conformance_add(__global uchar* out_base, ulong out_at,
 __kernel void conformance_twice(__global uchar* data_base, ulong data_at) {
   __global uint* data = (__global uint*)(data_base + data_at);
   data[get_global_id(0)] *= 2;
+}
+__constant sampler_t border =
+    CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+__kernel void conformance_texels(__global uchar* out_base, ulong out_at,
+                                 __read_only image2d_t image, ulong width) {
+  const int i = get_global_id(0);
+  const uint4 t = read_imageui(image, border, (int2)(i % (int)width - 1, i / (int)width - 1));
+  ((__global uint*)(out_base + out_at))[i] = t.s0 | t.s1 << 8 | t.s2 << 16 | t.s3 << 24;
 }
 )";
 

@@ -36,11 +36,15 @@ struct KnownException {
 //   index(out u32[])                          out[i] = i
 //   add(out u32[], in u32[], value u32)       out[i] = in[i] + value
 //   twice(data u32[])                         data[i] = 2 * data[i]
+//   texels(out u32[], image of u8, width u32) out[i] = texel (i % width - 1, i / width - 1), its
+//                                             elements from the lowest byte on
+// The last is for devices with images; on others it is there and not launched.
 inline constexpr std::string_view kKernels[] = {"conformance_index", "conformance_add",
-                                                "conformance_twice"};
+                                                "conformance_twice", "conformance_texels"};
 inline constexpr uint32_t kIndex = 0;
 inline constexpr uint32_t kAdd = 1;
 inline constexpr uint32_t kTwice = 2;
+inline constexpr uint32_t kTexels = 3;
 
 struct BackendRow {
   const char* name;

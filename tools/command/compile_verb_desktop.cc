@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -49,6 +50,9 @@ struct Options {
   std::vector<std::string> disabled_passes;
   bool no_fuse = false;
   bool no_source = false;
+  std::string images = "auto";
+  std::string image_limit = "16384x16384";
+  std::vector<std::string> image_inputs;
   std::string dump;
   std::string print;
   std::string sign;
@@ -107,6 +111,25 @@ Result<onnx::ReaderOptions> reader_options(const Options& options) {
   return reader;
 }
 
+// "16384x8192"
+Result<schedule::ImageLimit> parse_image_limit(const std::string& text) {
+  schedule::ImageLimit limit;
+  const char* const end = text.data() + text.size();
+  const auto width = std::from_chars(text.data(), end, limit.width);
+  const bool has_width = width.ec == std::errc() && width.ptr != end && *width.ptr == 'x';
+  const auto height =
+      has_width ? std::from_chars(width.ptr + 1, end, limit.height) : std::from_chars_result{};
+  const auto fits = [](int64_t extent) { return extent >= 1 && extent <= plan::kMaxImageExtent; };
+  if (has_width && height.ec == std::errc() && height.ptr == end && fits(limit.width) &&
+      fits(limit.height)) {
+    return limit;
+  }
+  return base::fail(
+      Code::kInvalidArgument, "compile.image_limit",
+      "--image-limit %.60s: give columns and rows, as in 16384x16384, each at most %u",
+      text.c_str(), plan::kMaxImageExtent);
+}
+
 Result<emit::CompileOptions> compile_options(const Options& options, Console& console,
                                              CompileTrail& trail) {
   CAMSHAFT_TRY_ASSIGN(const onnx::ReaderOptions reader, reader_options(options));
@@ -120,6 +143,11 @@ Result<emit::CompileOptions> compile_options(const Options& options, Console& co
   result.threads = options.threads;
   result.fuse = !options.no_fuse;
   result.keep_source = !options.no_source;
+  result.images = options.images == "on"    ? emit::Images::kOn
+                  : options.images == "off" ? emit::Images::kOff
+                                            : emit::Images::kAuto;
+  CAMSHAFT_TRY_ASSIGN(result.image_limit, parse_image_limit(options.image_limit));
+  result.image_inputs = {options.image_inputs.begin(), options.image_inputs.end()};
   result.disabled_passes = {options.disabled_passes.begin(), options.disabled_passes.end()};
   result.progress = [&](int step, int steps, const std::string& what) {
     console.tell_notices();
@@ -322,6 +350,24 @@ void declare_options(CLI::App& app, Options& options) {
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f32", "f16", "bf16", "int8"}))
       ->capture_default_str();
+  app.add_option("--images", options.images,
+                 "Whether the kernels of GPUs take weights and the values between them as images, "
+                 "which texture units read: auto (on for opencl:qcom), on or off")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
+  app.add_option("--image-limit", options.image_limit,
+                 "The largest image, in texels, that devices of the target have; what is larger is "
+                 "a buffer")
+      ->type_name("WxH")
+      ->capture_default_str();
+  app.add_option(
+         "--image-input", options.image_inputs,
+         "An input, of u8, f32 or f16 and shaped as [1, height, width, 4], that the kernels "
+         "of GPUs take as an image of RGBA texels, so that a caller's image can be read in "
+         "place")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   app.add_option("--max-error", options.max_error,
                  "Write no plan whose outputs differ from the model's, computed in double "
                  "precision, by more: root mean square, relative to the output's")

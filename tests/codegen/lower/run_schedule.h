@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,8 +75,13 @@ inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::
     run.strategies.push_back(lowered.strategy);
     lowered.kernel.name = "k";
     const uint64_t before = base::log_sequence();
-    const ir::Kernel kernel = ir::prepare_kernel(std::move(lowered.kernel),
-                                                 target.lanes(ir::DType::kFloat32), target.math);
+    ir::Kernel kernel = ir::prepare_kernel(std::move(lowered.kernel),
+                                           target.lanes(ir::DType::kFloat32), target.math);
+    if (ir::has_images(kernel)) {
+      std::optional<ir::Kernel> texels = ir::access_texels(std::move(kernel));
+      REQUIRE(texels.has_value());
+      kernel = *std::move(texels);
+    }
     int64_t local_bytes = 0;
     for (const ir::Array& array : kernel.arrays()) {
       if (array.kind == ir::ArrayKind::kParam) continue;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/ir/kernel.h"
+#include "codegen/ir/kernel_passes.h"
 #include "codegen/render/process.h"
 #include "codegen/render/render.h"
 #include "codegen/render/toolchain.h"
@@ -137,13 +138,34 @@ TEST_CASE("the C reads like the kernel") {
                                "    *(f32x8_at32*)&out[t * 8] = *(const f32x8_at32*)&acc[0];\n"));
 }
 
+ir::Kernel texel_kernel() {
+  auto kernel = ir::parse_kernel(R"(kernel "texels" threads 6 {
+  param a: f16[48] image 6 2 6
+  param b: u8[24] image 3 2 3
+  param out: f32[32] image 4 2 4 writable
+  param bytes: u8[24] writable
+  for t in 0..6 thread {
+    let x: f32x4 = texel(a, t - 1, 0, ramp(0, 1, 4))
+    let one: f32 = texel(a, t, 1, t % 4)
+    let some: u8x4 = texel(b, ramp(t, -1, 4), broadcast(1, 4), ramp(t, 1, 4) % broadcast(4, 4))
+    store(bytes, t * 4, some)
+    store_texel(out, t % 4, t / 4, x * broadcast(one, 4))
+  }
+}
+)");
+  REQUIRE(kernel);
+  REQUIRE(ir::verify_kernel(*kernel).is_ok());
+  return std::move(*kernel);
+}
+
 TEST_CASE("the OpenCL C compiles without a warning") {
   const auto clang = render::find_clang();
   REQUIRE(clang);
   const auto folder = render::TemporaryFolder::make();
   REQUIRE(folder);
-  const auto text = render::render_opencl({busy_kernel(1), busy_kernel(8), gemm_tile(6, 2, 4)},
-                                          render_test::target_of("opencl"));
+  const auto text =
+      render::render_opencl({busy_kernel(1), busy_kernel(8), gemm_tile(6, 2, 4), texel_kernel()},
+                            render_test::target_of("opencl"));
   REQUIRE(text);
   const auto compile = [&](const std::string& source) {
     REQUIRE(folder->write("kernels.cl", std::as_bytes(std::span(source))).is_ok());
@@ -203,6 +225,38 @@ TEST_CASE("the OpenCL C of a group has its items' memory and barriers") {
   REQUIRE_THAT(*text, Catch::Contains("__kernel __attribute__((reqd_work_group_size(8, 1, 1))) "
                                       "void k("));
   REQUIRE_THAT(*text, Catch::Contains("  __local uchar shared_bytes[64] "));
+}
+
+TEST_CASE("the OpenCL C of images") {
+  const auto text = render::render_opencl({texel_kernel()}, render_test::target_of("opencl"));
+  REQUIRE(text);
+  REQUIRE_THAT(*text, Catch::Contains("__kernel void texels(__read_only image2d_t a, __read_only "
+                                      "image2d_t b, __write_only image2d_t out, __global uchar* "));
+  REQUIRE_THAT(*text, Catch::Contains("__constant sampler_t texel_border = "));
+  REQUIRE_THAT(*text, Catch::Contains(" = read_imagef(a, texel_border, (int2)(t - 1, 0));\n"));
+  REQUIRE_THAT(*text, Catch::Contains("convert_uchar4(read_imageui(b, texel_border, (int2)("));
+  REQUIRE_THAT(*text,
+               Catch::Contains("write_imagef(out, (int2)(t % 4, t / 4), x * (float4)(one));\n"));
+  REQUIRE(render::needed_features({texel_kernel()}, render_test::target_of("opencl")) ==
+          std::vector<std::string>{"images"});
+  REQUIRE_THAT(*text, !Catch::Contains("EXTENSION images"));
+}
+
+TEST_CASE("images are for GPUs, and accessed as texels") {
+  for (const std::string& backend : render_test::backends()) {
+    REQUIRE_FALSE(render::render_source({texel_kernel()}, render_test::target_of(backend)));
+  }
+  auto elements = ir::parse_kernel(R"(kernel "k" threads 1 {
+  param a: f32[48] image 6 2 6
+  param out: f32[48] writable
+  store(out, 0, load(a, 0, 4))
+}
+)");
+  REQUIRE(elements);
+  REQUIRE_FALSE(render::render_opencl({*elements}, render_test::target_of("opencl")));
+  const auto texels = ir::access_texels(std::move(*elements));
+  REQUIRE(texels);
+  REQUIRE(render::render_opencl({*texels}, render_test::target_of("opencl")));
 }
 
 TEST_CASE("accumulators stay in registers") {

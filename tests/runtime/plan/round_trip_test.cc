@@ -53,6 +53,18 @@ TEST_CASE("equal contents give equal bytes, others give others") {
   CHECK(first != write_plan(other).value());
 }
 
+TEST_CASE("images come back, with what the file leaves out") {
+  PlanContents contents = test::make_sample();
+  std::vector<ArgInfo>& args = contents.info.targets[0].commands[0].args;
+  args[0].image = {.width = 16, .height = 3, .row_pitch_bytes = 256};
+  args[2].image = {DType::kFloat16, 50, 2, 512};
+  const auto bytes = write_plan(contents);
+  REQUIRE(bytes);
+  const auto plan = PlanFile::from_bytes(*bytes);
+  REQUIRE(plan);
+  CHECK(plan->info() == contents.info);
+}
+
 TEST_CASE("large metadata stays one segment and comes back") {
   PlanContents contents = test::make_sample();
   TargetInfo& target = contents.info.targets[0];

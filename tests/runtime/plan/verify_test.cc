@@ -307,6 +307,66 @@ TEST_CASE("rules of targets") {
   });
 }
 
+// The launch's arguments as images: the input, weights of two rows, and what it writes.
+void use_images(PlanContents& p) {
+  launch(p).args[0].image = {.width = 16, .height = 3, .row_pitch_bytes = 256};
+  p.sections[0].bytes.resize(1200);
+  launch(p).args[1] = {Space::kWeights, 0, 64, 1024, {DType::kFloat16, 40, 2, 512}};
+  launch(p).args[2].image = {.width = 60, .height = 1, .row_pitch_bytes = 1024};
+}
+
+TEST_CASE("rules of images") {
+  const auto changed = [](const std::function<void(std::vector<ArgInfo>&)>& change) {
+    return [change](PlanContents& p) {
+      use_images(p);
+      change(launch(p).args);
+    };
+  };
+  check_changes({
+      {"images", "", use_images},
+      {"no width", "plan.image", changed([](auto& args) { args[2].image.width = 0; })},
+      {"no height", "plan.image", changed([](auto& args) { args[2].image.height = 0; })},
+      {"too wide", "plan.image", changed([](auto& args) { args[2].image.width = 65; })},
+      {"dtype", "plan.image", changed([](auto& args) { args[2].image.dtype = DType::kInt32; })},
+      {"rows too close", "plan.image",
+       changed([](auto& args) { args[2].image.row_pitch_bytes = 960; })},
+      {"fewer bytes", "plan.image", changed([](auto& args) { args[1].size_bytes = 512; })},
+      {"rows of an input apart", "plan.image",
+       changed([](auto& args) { args[0].image = {DType::kFloat32, 12, 3, 256}; })},
+      {"an input of another dtype", "plan.image",
+       changed([](auto& args) { args[0].image = {DType::kFloat16, 32, 3, 256}; })},
+      {"part of an input", "plan.image", changed([](auto& args) {
+         args[0].size_bytes = 512;
+         args[0].image.height = 2;
+       })},
+      {"an output", "plan.image",
+       [](PlanContents& p) {
+         target(p).commands[1].args[2] = {Space::kOutput, 0, 0, 160, {DType::kUInt8, 40, 1, 160}};
+       }},
+      {"a copy of an image", "plan.image",
+       [](PlanContents& p) {
+         copy(p).args[0].image = {.width = 64, .height = 1, .row_pitch_bytes = 1024};
+       }},
+      {"an input as two things", "plan.image",
+       [](PlanContents& p) {
+         use_images(p);
+         target(p).commands[1].args[1] = {Space::kInput, 0, 0, 768};
+       }},
+  });
+}
+
+TEST_CASE("images are counted once") {
+  PlanContents contents = test::make_sample();
+  CHECK(summarize_images(target(contents)).count == 0);
+  use_images(contents);
+  target(contents).commands[1].args[0] = launch(contents).args[2];
+  const ImageSummary images = summarize_images(target(contents));
+  CHECK(images.count == 3);
+  CHECK(images.size_bytes == 768 + 1024 + 1024);
+  CHECK(images.width == 60);
+  CHECK(images.height == 3);
+}
+
 TEST_CASE("rules of commands") {
   check_changes({
       {"kind", "plan.command",

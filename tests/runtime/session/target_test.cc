@@ -87,3 +87,21 @@ TEST_CASE("a device that aligns more than plans do is refused", "[session]") {
   CHECK(choose_target(plan_of({target("cpu:x86-64", "x86_64", {})}), coarse, "").error().code() ==
         Code::kWrongTarget);
 }
+
+TEST_CASE("a device with smaller images than the plan's is refused", "[session]") {
+  plan::TargetInfo info = target("cpu:x86-64", "x86_64", {});
+  info.commands.resize(1);
+  info.commands[0].args = {
+      {plan::Space::kArena, 0, 0, 8192, {base::DType::kFloat32, 200, 2, 4096}}};
+  hal::DeviceInfo device = machine();
+  const auto verdict = [&](uint32_t width, uint32_t height) {
+    device.max_image_width = width;
+    device.max_image_height = height;
+    return choose_target(plan_of({info}), device, "").error().code();
+  };
+  CHECK(verdict(200, 2) == Code::kOk);
+  CHECK(verdict(200, 1) == Code::kWrongTarget);
+  CHECK(verdict(199, 2) == Code::kWrongTarget);
+  CHECK(last_sentence().find("has images of at most 199 x 2 texels, and the plan's take 200 x 2") !=
+        std::string::npos);
+}
