@@ -31,6 +31,7 @@ namespace camshaft::opencl {
   X(clCreateSubBuffer)                        \
   X(clCreateImage)                            \
   X(clGetMemObjectInfo)                       \
+  X(clGetImageInfo)                           \
   X(clRetainMemObject)                        \
   X(clReleaseMemObject)                       \
   X(clCreateProgramWithSource)                \

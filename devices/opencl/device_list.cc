@@ -146,6 +146,7 @@ FoundDevice describe_device(const Api& api, cl_platform_id platform, cl_device_i
   info.host_coherent = is_cpu;
   found.version = parse_version(device_text(api, device, CL_DEVICE_VERSION));
   describe_images(api, found);
+  if (info.max_image_width != 0) info.imports |= import_bit(hal::ForeignKind::kClImage);
   info.features = features_of(found.extensions, info.max_image_width != 0);
   found.is_full_profile = device_text(api, device, CL_DEVICE_PROFILE) == "FULL_PROFILE";
   found.has_compiler = device_value<cl_bool>(api, device, CL_DEVICE_COMPILER_AVAILABLE) != CL_FALSE;

@@ -26,10 +26,11 @@ Result<Memory> ImportTo::finish(cl_mem object, cl_int error,
 Result<Memory> import_foreign(const Api& api, cl_context context, const FoundDevice& device,
                               const hal::ForeignMemory& memory) {
   const bool is_image = memory.kind == hal::ForeignKind::kClImage;
-  if (is_image || memory.row_pitch_bytes != 0 || memory.format != 0) {
+  if (!is_image && (memory.row_pitch_bytes != 0 || memory.format != 0)) {
     return base::fail(Code::kUnsupported, "opencl.import",
-                      "the OpenCL device imports plain bytes, not images: leave pitch and format "
-                      "0; the plan's kernels know the layout");
+                      "a %s is imported as plain bytes, not as an image: leave pitch and format 0; "
+                      "the plan's kernels know the layout",
+                      hal::foreign_kind_name(memory.kind));
   }
   const ImportTo to = {.api = api, .context = context, .device = device};
   switch (memory.kind) {
@@ -41,10 +42,12 @@ Result<Memory> import_foreign(const Api& api, cl_context context, const FoundDev
       return import_dma_buf(to, memory);
     case hal::ForeignKind::kClBuffer:
       return import_buffer(to, memory);
+    case hal::ForeignKind::kClImage:
+      return import_image(to, memory);
     default:
       return base::fail(Code::kUnsupported, "opencl.import",
                         "the OpenCL device can't use a %s in place: import the memory by its host "
-                        "address or as an OpenCL buffer, or copy it into a buffer of the device",
+                        "address or as an OpenCL object, or copy it into a buffer of the device",
                         hal::foreign_kind_name(memory.kind));
   }
 }

@@ -12,8 +12,12 @@
 // - kDmaBufFd: an extension (import_support.h), or a device that is the CPU. Duplicated likewise.
 // - kClBuffer: a buffer or sub-buffer of the context that the device works in, retained; the offset
 //   is a multiple of info.buffer_alignment; not mapped while work uses it.
+// - kClImage: likewise a two-dimensional image, as a whole, whose texels are RGBA of the dtype that
+//   `image` says: CL_UNSIGNED_INT8, CL_HALF_FLOAT or CL_FLOAT. Its extents, and the row pitch and
+//   the DRM format where they are given, are what the object has. The caller makes it, so its rows
+//   lie as the caller's driver wants them to.
 //
-// All are at least as long as is asked for. Caches (CacheSync):
+// Bytes are at least as many as are asked for. Caches (CacheSync):
 //
 // - Host memory, memory files: it is mapped for the host whenever no work has it, and unmapped for
 //   the work, which is when a driver cleans and invalidates what it must. kOwner: neither is done.
@@ -25,7 +29,7 @@
 //   kDevice lets the driver clean and invalidate; kOwner says that nobody's cache has the memory.
 // - A dma-buf on a device that is the CPU: the owner brackets runs by DMA_BUF_IOCTL_SYNC; kDevice
 //   is refused.
-// - kClBuffer: the queue's order is all that is needed, whatever `sync` says.
+// - kClBuffer, kClImage: the queue's order is all that is needed, whatever `sync` says.
 #pragma once
 
 #include "devices/opencl/api.h"

@@ -25,6 +25,7 @@ base::Result<Memory> import_host_pointer(const ImportTo& to, const hal::ForeignM
 base::Result<Memory> import_memory_file(const ImportTo& to, const hal::ForeignMemory& memory);
 base::Result<Memory> import_dma_buf(const ImportTo& to, const hal::ForeignMemory& memory);
 base::Result<Memory> import_buffer(const ImportTo& to, const hal::ForeignMemory& memory);
+base::Result<Memory> import_image(const ImportTo& to, const hal::ForeignMemory& memory);
 
 // Whether a cl_mem is of the device's context, of that type, and may be used as the caller says.
 base::Status check_object(const ImportTo& to, const hal::ForeignMemory& memory,

@@ -131,10 +131,12 @@ const std::vector<plan::OutputSlice>* find_slices(const camshaft_plan* plan, uin
 }
 
 Result<hal::ForeignMemory> to_foreign(const camshaft_memory& memory) {
-  if (memory.kind >= hal::kForeignKindCount || memory.sync > CAMSHAFT_CACHE_OWNER) {
+  if (memory.kind >= hal::kForeignKindCount || memory.sync > CAMSHAFT_CACHE_OWNER ||
+      memory.image_dtype >= base::kDTypeCount) {
     return base::fail(Code::kInvalidArgument, "capi.memory",
-                      "there is no memory kind %u or no cache rule %u: see the enumerations",
-                      memory.kind, memory.sync);
+                      "there is no memory kind %u, no cache rule %u or no dtype %u: see the "
+                      "enumerations",
+                      memory.kind, memory.sync, memory.image_dtype);
   }
   hal::ForeignMemory foreign;
   foreign.kind = static_cast<hal::ForeignKind>(memory.kind);
@@ -143,6 +145,9 @@ Result<hal::ForeignMemory> to_foreign(const camshaft_memory& memory) {
   foreign.offset_bytes = memory.offset_bytes;
   foreign.row_pitch_bytes = memory.row_pitch_bytes;
   foreign.format = memory.format;
+  foreign.image = {.dtype = static_cast<base::DType>(memory.image_dtype),
+                   .width = memory.image_width,
+                   .height = memory.image_height};
   foreign.writable = memory.writable != 0;
   foreign.sync = static_cast<hal::CacheSync>(memory.sync);
   foreign.on_release = memory.on_release;

@@ -114,7 +114,7 @@ enum {
   CAMSHAFT_MEMORY_HOST_POINTER = 0,
   CAMSHAFT_MEMORY_DMA_BUF = 1,   /* a file descriptor, which is duplicated */
   CAMSHAFT_MEMORY_CL_BUFFER = 2, /* cl_mem, which is retained; of the device's context */
-  CAMSHAFT_MEMORY_CL_IMAGE = 3,  /* likewise */
+  CAMSHAFT_MEMORY_CL_IMAGE = 3,  /* likewise, for inputs that the plan reads as images */
   CAMSHAFT_MEMORY_CUDA_POINTER = 4,
   CAMSHAFT_MEMORY_GPU_ADDRESS = 5,
   CAMSHAFT_MEMORY_METAL_BUFFER = 6,
@@ -136,14 +136,18 @@ typedef struct camshaft_memory {
   camshaft_memory_kind kind;
   uint32_t writable;        /* 1: may be bound to outputs */
   uint64_t handle;          /* the pointer, descriptor or object */
-  uint64_t size_bytes;      /* from `offset_bytes` on */
+  uint64_t size_bytes;      /* from `offset_bytes` on; images: 0 */
   uint64_t offset_bytes;    /* a multiple of 64; some devices want 4096 for host pointers */
-  uint64_t row_pitch_bytes; /* 0, or what the tensor's row pitch must be */
-  uint32_t format;          /* images: a DRM fourcc; otherwise 0 */
+  uint64_t row_pitch_bytes; /* 0, or what the tensor's or image's row pitch must be */
+  uint32_t format;          /* images: 0, or the DRM fourcc that it must have */
   camshaft_cache_sync sync;
   /* Called once, by the call that ends the use: release, recover or close. May be NULL. */
   void (*on_release)(void* context);
   void* release_context;
+  /* Images: RGBA texels of float32, float16 or uint8 elements. */
+  uint32_t image_width; /* texels */
+  uint32_t image_height;
+  camshaft_dtype image_dtype;
 } camshaft_memory;
 
 typedef struct camshaft_session_options {

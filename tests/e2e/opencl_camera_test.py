@@ -29,7 +29,8 @@ class OpenClCamera(unittest.TestCase):
         return subprocess.run([EXAMPLE, *arguments], capture_output=True, text=True, cwd=self.path(""))
 
     def compile(self):
-        done = e2e.camshaft("compile", MODEL, "--target", "opencl", "-o", self.path("camera.plan"))
+        done = e2e.camshaft("compile", MODEL, "--target", "opencl", "--image-input", "picture", "-o",
+                            self.path("camera.plan"))
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.path("camera.plan")
 
@@ -41,15 +42,19 @@ class OpenClCamera(unittest.TestCase):
 
     @unittest.skipUnless(HAS_OPENCL, "this machine has no OpenCL device")
     def test_a_frame_is_read_in_place_and_right(self):
-        frame = np.random.default_rng(2).integers(0, 256, (1834, 2048), np.uint8)
+        random = np.random.default_rng(2)
+        frame = random.integers(0, 256, (1834, 2048), np.uint8)
+        picture = random.integers(0, 256, (1, 604, 964, 4), np.uint8)
         frame.tofile(self.path("frame.bin"))
+        picture.tofile(self.path("picture.bin"))
         done = self.run_example("--plan", self.compile(), "--frame", self.path("frame.bin"),
-                                "--output", self.path("grid.bin"))
+                                "--picture", self.path("picture.bin"), "--output",
+                                self.path("grid.bin"))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for words in ("the same frame again: changed by 0;", "trace: 0 copies;", " 0 other calls",
-                      "4 buffers given back, each once"):
+        for words in ("the same frame again changes the answer by 0,", "trace: 0 copies;",
+                      " 0 other calls", "8 buffers and images given back"):
             self.assertIn(words, done.stdout)
-        wanted = onnxruntime.InferenceSession(MODEL).run(None, {"frame": frame})[0]
+        wanted = onnxruntime.InferenceSession(MODEL).run(None, {"frame": frame, "picture": picture})[0]
         got = np.fromfile(self.path("grid.bin"), np.float32).reshape(wanted.shape)
         np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-5)
 
@@ -57,7 +62,7 @@ class OpenClCamera(unittest.TestCase):
     def test_the_model_is_compiled_where_no_plan_is_given(self):
         done = self.run_example("--model", MODEL, "--camshaft", e2e.CAMSHAFT, "--trace")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(done.stdout.count(" import_memory "), 5)  # the ring's, and the weights
+        self.assertEqual(done.stdout.count(" import_memory "), 9)  # the rings', and the weights
         self.assertNotIn("copies: ", done.stdout)
 
     @unittest.skipUnless(HAS_OPENCL, "this machine has no OpenCL device")

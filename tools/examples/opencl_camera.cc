@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
-// A camera's buffers in an application's own OpenCL context, read in place by a plan:
+// Two cameras' frames in an application's own OpenCL context, read in place by a plan:
 //
 //   opencl_camera [--plan PLAN] [--model ONNX] [--camshaft COMMAND] [--device N] [--frame FILE]
-//                 [--output FILE] [--trace]
+//                 [--picture FILE] [--output FILE] [--trace]
 //
-// 1. The application has a context, a queue and a ring of NV12 buffers, as a camera driver fills
-//    them: 1928x1208 pixels in rows of 2048 bytes, chroma from row 1216 on.
-// 2. It opens a device on its queue, and a session on the device, and imports each buffer, once.
-// 3. For each frame it binds the frame's buffer and runs. The plan's first kernel cuts the pixels
-//    out of the buffer (tools/examples/camera_model.py); nothing is copied, allocated or made.
-// 4. It changes one pixel of a buffer, with a command of its own in the same queue, and runs again:
-//    the answer is another one.
+// 1. The application has a context, a queue and two rings, as camera drivers fill them: NV12
+//    buffers of 1928x1208 pixels in rows of 2048 bytes, chroma from row 1216 on, and RGBA images of
+//    964x604.
+// 2. It opens a device on its queue, and a session on the device, and imports each buffer and each
+//    image, once.
+// 3. For each frame it binds the frame's buffer and image, and runs. The plan's first kernel cuts
+//    the pixels out of both (tools/examples/camera_model.py); nothing is copied, allocated or made.
+// 4. It changes one pixel, with a command of its own in the same queue, and runs again: the answer
+//    is another one. First in a buffer, then in an image.
 //
 // It ends with 0 if the trace of the device's calls shows no copy and, after the first frame,
-// nothing but submits and waits, and if the pixel was seen.
+// nothing but submits and waits, and if both pixels were seen.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -44,6 +46,9 @@ constexpr int kHeight = 1208;
 constexpr size_t kStride = 2048;
 constexpr size_t kChromaRow = 1216;
 constexpr size_t kFrameBytes = kStride * 1834;  // the camera's: whole pages
+constexpr int kPictureWidth = 964;
+constexpr int kPictureHeight = 604;
+constexpr size_t kPictureBytes = size_t{kPictureWidth} * kPictureHeight * 4;
 constexpr uint32_t kRing = 4;
 constexpr uint32_t kFrames = 100;
 
@@ -52,6 +57,7 @@ struct Options {
   std::string model = "tools/examples/camera.onnx";
   std::string command = "build/camshaft";
   std::string frame;
+  std::string picture;
   std::string output;
   uint32_t device = 0;
   bool trace = false;
@@ -91,15 +97,16 @@ class Application {
     context_ = cl_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
     if (error == CL_SUCCESS) queue_ = cl_.clCreateCommandQueue(context_, device_, 0, &error);
     must(error, "make a queue");
-    for (cl_mem& buffer : ring_) {
-      buffer = cl_.clCreateBuffer(context_, CL_MEM_READ_ONLY, kFrameBytes, nullptr, &error);
-      must(error, "make a buffer");
-    }
+    for (cl_mem& frame : frames_) frame = make_buffer(kFrameBytes);
+    for (cl_mem& picture : pictures_) picture = make_picture();
+    staging_ = make_buffer(kPictureBytes);
   }
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
   ~Application() {
-    for (const cl_mem buffer : ring_) cl_.clReleaseMemObject(buffer);
+    for (const cl_mem frame : frames_) cl_.clReleaseMemObject(frame);
+    for (const cl_mem picture : pictures_) cl_.clReleaseMemObject(picture);
+    cl_.clReleaseMemObject(staging_);
     cl_.clReleaseCommandQueue(queue_);
     cl_.clReleaseContext(context_);
   }
@@ -107,25 +114,39 @@ class Application {
   hal::CallerQueue queue() const {
     return {.context = context_, .device = device_, .queue = queue_};
   }
-  cl_mem buffer(uint32_t index) const { return ring_[index]; }
+  cl_mem frame(uint32_t index) const { return frames_[index]; }
+  cl_mem picture(uint32_t index) const { return pictures_[index]; }
 
-  // What the camera does.
-  void fill(uint32_t index, const std::vector<uint8_t>& frame) const {
-    must(cl_.clEnqueueWriteBuffer(queue_, ring_[index], CL_TRUE, 0, frame.size(), frame.data(), 0,
+  // What the cameras do.
+  void fill_frame(uint32_t index, const std::vector<uint8_t>& bytes) const {
+    must(cl_.clEnqueueWriteBuffer(queue_, frames_[index], CL_TRUE, 0, bytes.size(), bytes.data(), 0,
                                   nullptr, nullptr),
          "fill a buffer");
   }
-  // A command of the application's own, which the next run comes after.
-  void write_byte(uint32_t index, size_t at, uint8_t value) const {
-    must(cl_.clEnqueueFillBuffer(queue_, ring_[index], &value, 1, at, 1, 0, nullptr, nullptr),
+  void fill_picture(uint32_t index, const std::vector<uint8_t>& bytes) const {
+    must(cl_.clEnqueueWriteBuffer(queue_, staging_, CL_TRUE, 0, bytes.size(), bytes.data(), 0,
+                                  nullptr, nullptr),
+         "fill a buffer");
+    copy_texels(index, 0, 0, kPictureWidth, kPictureHeight);
+  }
+  // Commands of the application's own, which the next run comes after: the pixel in the middle.
+  void blacken_frame(uint32_t index) const {
+    const uint8_t black = 0;
+    must(cl_.clEnqueueFillBuffer(queue_, frames_[index], &black, 1, kStride * 604 + 964, 1, 0,
+                                 nullptr, nullptr),
          "change a pixel");
   }
-  // How many hold the buffer: one, before it is imported and after the session is gone.
-  cl_uint holders(uint32_t index) const {
+  void blacken_picture(uint32_t index) const {
+    const uint8_t black = 0;
+    must(cl_.clEnqueueFillBuffer(queue_, staging_, &black, 1, 0, 4, 0, nullptr, nullptr),
+         "change a pixel");
+    copy_texels(index, kPictureWidth / 2, kPictureHeight / 2, 1, 1);
+  }
+  // How many hold an object: one, before it is imported and after the session is gone.
+  cl_uint holders(cl_mem object) const {
     cl_uint count = 0;
-    must(
-        cl_.clGetMemObjectInfo(ring_[index], CL_MEM_REFERENCE_COUNT, sizeof count, &count, nullptr),
-        "ask a buffer");
+    must(cl_.clGetMemObjectInfo(object, CL_MEM_REFERENCE_COUNT, sizeof count, &count, nullptr),
+         "ask an object");
     return count;
   }
 
@@ -135,12 +156,39 @@ class Application {
     throw std::runtime_error(std::string("the application can't ") + what + ": " +
                              opencl::error_name(error));
   }
+  cl_mem make_buffer(size_t size_bytes) const {
+    cl_int error = CL_SUCCESS;
+    const cl_mem made = cl_.clCreateBuffer(context_, CL_MEM_READ_ONLY, size_bytes, nullptr, &error);
+    must(error, "make a buffer");
+    return made;
+  }
+  cl_mem make_picture() const {
+    const cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
+    cl_image_desc description = {};
+    description.image_type = CL_MEM_OBJECT_IMAGE2D;
+    description.image_width = kPictureWidth;
+    description.image_height = kPictureHeight;
+    cl_int error = CL_SUCCESS;
+    const cl_mem made =
+        cl_.clCreateImage(context_, CL_MEM_READ_ONLY, &format, &description, nullptr, &error);
+    must(error, "make an image");
+    return made;
+  }
+  void copy_texels(uint32_t index, size_t x, size_t y, size_t width, size_t height) const {
+    const size_t origin[3] = {x, y, 0};
+    const size_t region[3] = {width, height, 1};
+    must(cl_.clEnqueueCopyBufferToImage(queue_, staging_, pictures_[index], 0, origin, region, 0,
+                                        nullptr, nullptr),
+         "fill an image");
+  }
 
   const opencl::Api& cl_;
   cl_device_id device_ = nullptr;
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
-  cl_mem ring_[kRing] = {};
+  cl_mem frames_[kRing] = {};
+  cl_mem pictures_[kRing] = {};
+  cl_mem staging_ = nullptr;  // of pictures
 };
 
 // A picture of slopes and edges, brighter from frame to frame; what is not a pixel is 255.
@@ -162,12 +210,22 @@ std::vector<uint8_t> draw_frame(uint32_t number) {
   return frame;
 }
 
-std::vector<uint8_t> read_frame(const std::string& path) {
+std::vector<uint8_t> draw_picture(uint32_t number) {
+  std::vector<uint8_t> picture(kPictureBytes);
+  for (size_t i = 0; i < picture.size(); ++i) {
+    const size_t x = i / 4 % kPictureWidth;
+    const size_t y = i / 4 / kPictureWidth;
+    picture[i] = static_cast<uint8_t>(32 + x / 8 + y / 16 * (i % 4) + number * 3);
+  }
+  return picture;
+}
+
+std::vector<uint8_t> read_bytes(const std::string& path, size_t size_bytes) {
   std::ifstream file(path, std::ios::binary);
-  std::vector<uint8_t> frame((std::istreambuf_iterator<char>(file)), {});
-  if (frame.size() == kFrameBytes) return frame;
-  throw std::runtime_error(path + " has " + std::to_string(frame.size()) + " bytes; a frame has " +
-                           std::to_string(kFrameBytes));
+  std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(file)), {});
+  if (bytes.size() == size_bytes) return bytes;
+  throw std::runtime_error(path + " has " + std::to_string(bytes.size()) + " bytes, not " +
+                           std::to_string(size_bytes));
 }
 
 // Compiles the model where no plan is given, as a deployer does beforehand.
@@ -176,7 +234,8 @@ plan::PlanFile open_plan(const Options& options) {
   const std::string path =
       std::filesystem::temp_directory_path() / ("opencl_camera." + std::to_string(getpid()));
   const std::string command = "'" + options.command + "' compile '" + options.model +
-                              "' --target opencl -o '" + path + "' > /dev/null";
+                              "' --target opencl --image-input picture -o '" + path +
+                              "' > /dev/null";
   if (std::system(command.c_str()) != 0) {
     throw std::runtime_error("the model can't be compiled: " + command);
   }
@@ -187,26 +246,23 @@ plan::PlanFile open_plan(const Options& options) {
 
 using Answer = std::vector<float>;
 
-// The ring, as the session knows it.
+// The rings, as the session knows them.
 class Perception {
  public:
   Perception(session::Session& session, const Application& application)
-      : session_(session), input_(check(session.input_index("frame"))) {
+      : session_(session),
+        frame_(check(session.input_index("frame"))),
+        picture_(check(session.input_index("picture"))) {
     for (uint32_t i = 0; i < kRing; ++i) {
-      hal::ForeignMemory memory;
-      memory.kind = hal::ForeignKind::kClBuffer;
-      memory.handle = reinterpret_cast<uint64_t>(application.buffer(i));
-      memory.size_bytes = kFrameBytes;
-      memory.row_pitch_bytes = kStride;  // checked against the model's input
-      memory.on_release = [](void* count) { ++*static_cast<int*>(count); };
-      memory.release_context = &released_;
-      imported_[i] = check(session.import_memory(memory));
+      frames_[i] = import_frame(application.frame(i));
+      pictures_[i] = import_picture(application.picture(i));
     }
   }
 
   // The hot path.
   base::Bytes run(uint32_t slot) {
-    check(session_.bind_input(input_, imported_[slot]));
+    check(session_.bind_input(frame_, frames_[slot]));
+    check(session_.bind_input(picture_, pictures_[slot]));
     check(session_.run({}).error());
     return check(session_.output(0));
   }
@@ -216,21 +272,43 @@ class Perception {
     std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
-  const int& released() const { return released_; }
+  const uint32_t& released() const { return released_; }
 
  private:
+  hal::Buffer import(hal::ForeignMemory memory, cl_mem object) {
+    memory.handle = reinterpret_cast<uint64_t>(object);
+    memory.on_release = [](void* count) { ++*static_cast<uint32_t*>(count); };
+    memory.release_context = &released_;
+    return check(session_.import_memory(memory));
+  }
+  hal::Buffer import_frame(cl_mem buffer) {
+    hal::ForeignMemory memory;
+    memory.kind = hal::ForeignKind::kClBuffer;
+    memory.size_bytes = kFrameBytes;
+    memory.row_pitch_bytes = kStride;  // checked against the model's input
+    return import(memory, buffer);
+  }
+  hal::Buffer import_picture(cl_mem image) {
+    hal::ForeignMemory memory;
+    memory.kind = hal::ForeignKind::kClImage;
+    memory.image = {.dtype = base::DType::kUInt8, .width = kPictureWidth, .height = kPictureHeight};
+    return import(memory, image);
+  }
+
   session::Session& session_;
-  uint32_t input_;
-  hal::Buffer imported_[kRing];
-  int released_ = 0;
+  uint32_t frame_;
+  uint32_t picture_;
+  hal::Buffer frames_[kRing];
+  hal::Buffer pictures_[kRing];
+  uint32_t released_ = 0;
 };
 
-float largest_change(const Answer& before, const Answer& after) {
+double largest_change(const Answer& before, const Answer& after) {
   float largest = 0;
   for (size_t i = 0; i < before.size(); ++i) {
     largest = std::max(largest, std::abs(after[i] - before[i]));
   }
-  return largest;
+  return static_cast<double>(largest);
 }
 
 // What the trace shows. False if there is a copy, or anything but runs after call number `loaded`.
@@ -262,32 +340,43 @@ bool run_frames(const Options& options, const Application& application, hal::Tra
         .write(reinterpret_cast<const char*>(before.data()),
                static_cast<std::streamsize>(before.size() * sizeof(float)));
   }
-  const float unchanged = largest_change(before, perception.answer(1));
-  application.write_byte(1, kStride * 604 + 964, 0);  // the one in the middle, to black
-  const float changed = largest_change(before, perception.answer(1));
-  std::printf("the same frame again: changed by %g; with one pixel black: by %g\n",
-              static_cast<double>(unchanged), static_cast<double>(changed));
+  const Answer again = perception.answer(1);
+  application.blacken_frame(1);
+  const Answer frame = perception.answer(1);
+  application.blacken_picture(1);
+  const Answer both = perception.answer(1);
+  std::printf(
+      "the same frame again changes the answer by %g, a black pixel of the buffer by %g, "
+      "one of the image by %g\n",
+      largest_change(before, again), largest_change(again, frame), largest_change(frame, both));
   const bool in_place = is_in_place(device, loaded);
   if (options.trace) std::printf("%s", device.to_text().c_str());
-  return in_place && unchanged == 0 && changed > 0;
+  return in_place && before == again && again != frame && frame != both;
 }
 
 int run(const Options& options) {
   const Application application(options.device);
   for (uint32_t i = 0; i < kRing; ++i) {
-    application.fill(i, options.frame.empty() ? draw_frame(i) : read_frame(options.frame));
+    application.fill_frame(
+        i, options.frame.empty() ? draw_frame(i) : read_bytes(options.frame, kFrameBytes));
+    application.fill_picture(
+        i, options.picture.empty() ? draw_picture(i) : read_bytes(options.picture, kPictureBytes));
   }
   const plan::PlanFile plan = open_plan(options);
   hal::TraceDevice device(
       check(hal::open_device_on(devices::backends(), "opencl", application.queue(), {})), 1000);
-  std::printf("%s\n%u buffers of %zu bytes\n", device.info().name, kRing, kFrameBytes);
+  std::printf("%s\n%u buffers of %zu bytes, %u images of %d x %d texels\n", device.info().name,
+              kRing, kFrameBytes, kRing, kPictureWidth, kPictureHeight);
   auto session = check(session::Session::open(plan, device, {}));
   Perception perception(*session, application);
   bool good = run_frames(options, application, device, perception);
   session.reset();
-  std::printf("session closed: %d buffers given back, each once\n", perception.released());
-  good = good && perception.released() == kRing;
-  for (uint32_t i = 0; i < kRing; ++i) good = good && application.holders(i) == 1;
+  std::printf("session closed: %u buffers and images given back\n", perception.released());
+  good = good && perception.released() == 2 * kRing;
+  for (uint32_t i = 0; i < kRing; ++i) {
+    good = good && application.holders(application.frame(i)) == 1 &&
+           application.holders(application.picture(i)) == 1;
+  }
   return good ? 0 : 1;
 }
 
@@ -301,7 +390,8 @@ int main(int argc, char** argv) {
   app.add_option("--camshaft", options.command, "the camshaft command")->capture_default_str();
   app.add_option("--device", options.device, "number of the OpenCL device");
   app.add_option("--frame", options.frame, "an NV12 buffer's bytes, instead of a drawn picture");
-  app.add_option("--output", options.output, "where to write the answer for it (f32)");
+  app.add_option("--picture", options.picture, "the same of an image's RGBA bytes");
+  app.add_option("--output", options.output, "where to write the answer for them (f32)");
   app.add_flag("--trace", options.trace, "print every call of the device");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -39,6 +39,12 @@ struct DriverCalls {
       ++held;
       return real->clCreateBuffer(context, flags, size, host, error);
     };
+    api.clCreateImage = [](cl_context context, cl_mem_flags flags, const cl_image_format* format,
+                           const cl_image_desc* description, void* host, cl_int* error) {
+      ++made;
+      ++held;
+      return real->clCreateImage(context, flags, format, description, host, error);
+    };
     api.clCreateKernel = [](cl_program program, const char* name, cl_int* error) {
       ++made;
       ++held;

@@ -303,7 +303,7 @@ TEST_CASE("buffers that can't be used in place are refused with the reason", "[o
   CHECK(refusal(foreign(nullptr, 256)) == Code::kUnsupported);
   memory = foreign(object, 256);
   memory.kind = hal::ForeignKind::kClImage;
-  CHECK(refusal(memory) == Code::kUnsupported);
+  CHECK(refusal(memory) == Code::kInvalidArgument);
   application.api.clReleaseMemObject(object);
   application.api.clReleaseMemObject(read_only);
   stranger.api.clReleaseMemObject(strange);

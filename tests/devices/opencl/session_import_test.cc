@@ -223,7 +223,7 @@ TEST_CASE("C: a session on the caller's queue reads the caller's buffer", "[open
   Application application;
   const test::TemporaryFolder folder;
   const std::string path = folder / "frame.plan";
-  test::write_frame_plan(path);
+  test::write_plan_file(test::frame_plan(), path);
   camshaft_plan* plan = nullptr;
   REQUIRE(camshaft_plan_open(path.c_str(), nullptr, &plan) == CAMSHAFT_OK);
   camshaft_queue queue = {};
