@@ -142,8 +142,8 @@ struct ForeignMemory {
   uint64_t size_bytes = 0;       // usable from `offset_bytes`; checked where the object knows
   uint64_t offset_bytes = 0;     // a multiple of import_alignment; of others' objects, of
                                  // buffer_alignment
-  uint64_t row_pitch_bytes = 0;  // images; 0: tightly packed
-  uint32_t format = 0;           // images: a DRM fourcc; 0: plain bytes
+  uint64_t row_pitch_bytes = 0;  // images: 0, or what it must be
+  uint32_t format = 0;           // images: 0, or the DRM fourcc that it must have
   ImageShape image = {};         // kClImage: what it must be; its memory is the object's matter
   bool writable = false;
   CacheSync sync = CacheSync::kCoherent;
