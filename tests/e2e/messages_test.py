@@ -41,8 +41,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from camshaft import messaging
 sub = messaging.SubMaster(["controls"], prefix=sys.argv[2])
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     sub.update(600)
 except KeyboardInterrupt:
     print("interrupted")

@@ -29,6 +29,7 @@
 namespace camshaft::command {
 
 const bool kCanCompile = true;
+const char* const kCompileSummary = "Compile a model into a plan for one or more targets";
 
 namespace {
 

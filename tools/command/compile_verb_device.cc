@@ -10,6 +10,7 @@
 namespace camshaft::command {
 
 const bool kCanCompile = false;
+const char* const kCompileSummary = "Add to a plan what this device's driver makes of it";
 
 namespace {
 

@@ -24,8 +24,10 @@ struct Verb {
   bool compiles = false;  // the device build refuses it
 };
 
-// Whether this is the build that can compile: compile_verb_{desktop,device}.cc.
+// Of this build, in compile_verb_{desktop,device}.cc: whether it can compile models, and what its
+// `compile` does.
 extern const bool kCanCompile;
+extern const char* const kCompileSummary;
 
 // In the order of `camshaft --help`. Static storage.
 std::span<const Verb> verbs();

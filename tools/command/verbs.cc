@@ -4,8 +4,8 @@
 namespace camshaft::command {
 
 std::span<const Verb> verbs() {
-  static constexpr Verb kVerbs[] = {
-      {"compile", "Compile a model into a plan for one or more targets", declare_compile, true},
+  static const Verb kVerbs[] = {
+      {"compile", kCompileSummary, declare_compile},
       {"tune", "Measure which kernels are fastest here, for compile", declare_tune, true},
       {"run", "Run a plan once on inputs from files", declare_run},
       {"bench", "Measure load time, latency percentiles and missed deadlines", declare_bench},
