@@ -14,4 +14,9 @@ inline std::string last_sentence() {
   return lines.empty() ? "" : lines.back().text;
 }
 
+// Whether that sentence has the text in it.
+inline bool said(const char* text) {
+  return last_sentence().find(text) != std::string::npos;
+}
+
 }  // namespace camshaft::test

@@ -6,11 +6,7 @@
 namespace camshaft::schedule {
 namespace {
 
-// The node's buffer; the graph's nodes are numbered in the order of the text.
-const BufferInfo& buffer_at(const Schedule& schedule, NodeId id) {
-  return schedule.buffer(id);
-}
-
+// Nodes are numbered in the order of the text.
 int32_t base_of(const Schedule& schedule, NodeId id) {
   return schedule.buffer(id).part_of;
 }
@@ -40,10 +36,10 @@ TEST_CASE("operands of a concatenation are written side by side") {
     REQUIRE(schedule.regions.size() == 3);
     CHECK(base_of(schedule, 3) == number_of(schedule, 5));
     CHECK(base_of(schedule, 4) == number_of(schedule, 5));
-    CHECK(buffer_at(schedule, 3).part_offset_bytes == 0);
-    CHECK(buffer_at(schedule, 4).part_offset_bytes == 16 * 16 * 4);
-    CHECK(buffer_at(schedule, 5).first_region == 0);
-    CHECK(buffer_at(schedule, 5).last_region == 2);
+    CHECK(schedule.buffer(3).part_offset_bytes == 0);
+    CHECK(schedule.buffer(4).part_offset_bytes == 16 * 16 * 4);
+    CHECK(schedule.buffer(5).first_region == 0);
+    CHECK(schedule.buffer(5).last_region == 2);
     CHECK(schedule.arena_bytes == 32 * 16 * 4);
   }
 }
@@ -86,7 +82,7 @@ TEST_CASE("halves of a value that stay side by side keep it whole") {
   CHECK(base_of(in_order, 3) == number_of(in_order, 8));
   // The half that a convolution reads is a view of the result, where it has been written.
   CHECK(base_of(in_order, 5) == number_of(in_order, 8));
-  CHECK(buffer_at(in_order, 5).part_offset_bytes == 8 * 16 * 4);
+  CHECK(in_order.buffer(5).part_offset_bytes == 8 * 16 * 4);
   const Schedule swapped = schedule_of(body + "%c = concat(%q, %p, %b) {axis=1}\n" + end);
   CHECK(swapped.regions.size() == 4);
 }
@@ -107,7 +103,7 @@ TEST_CASE("an operand that only the concatenation reads is computed in its place
   CHECK(schedule.regions[2].nodes == std::vector<NodeId>{6});
   CHECK(schedule.regions[2].leaves == std::vector<NodeId>{5});
   CHECK(base_of(schedule, 6) == number_of(schedule, 7));
-  CHECK(buffer_at(schedule, 6).part_offset_bytes == 16 * 4 * 4);
+  CHECK(schedule.buffer(6).part_offset_bytes == 16 * 4 * 4);
 }
 
 TEST_CASE("concatenations in one another, and of the same values, share one buffer") {
@@ -121,8 +117,8 @@ TEST_CASE("concatenations in one another, and of the same values, share one buff
     const Schedule schedule = schedule_of(growing + "%e = concat(" + all + ") {axis=1}\n" + end);
     REQUIRE(schedule.regions.size() == 4);
     for (const NodeId id : {5, 6, 7, 8}) CHECK(base_of(schedule, id) == number_of(schedule, 9));
-    CHECK(buffer_at(schedule, 7).part_offset_bytes == 0);
-    CHECK(buffer_at(schedule, 8).part_offset_bytes == 32 * 16 * 4);
+    CHECK(schedule.buffer(7).part_offset_bytes == 0);
+    CHECK(schedule.buffer(8).part_offset_bytes == 32 * 16 * 4);
     CHECK(schedule.arena_bytes == 48 * 16 * 4);
   }
 }

@@ -19,16 +19,13 @@ using session::Session;
 using test::Application;
 using test::DriverCalls;
 using test::last_sentence;
+using test::said;
 
 namespace {
 
 constexpr uint32_t kWidth = 16;
 constexpr uint32_t kHeight = 4;
 constexpr uint32_t kAbgr8888 = 0x34324241;  // "AB24": R, G, B, A in the order of memory
-
-bool said(const char* text) {
-  return last_sentence().find(text) != std::string::npos;
-}
 
 // What makes and fills images, as a camera does: by way of a buffer.
 struct ImageMaker {

@@ -24,14 +24,10 @@ using base::Code;
 using hal::CacheSync;
 using hal::ForeignKind;
 using opencl::Api;
-using test::last_sentence;
 using test::MemoryFile;
+using test::said;
 
 namespace {
-
-bool said(const char* text) {
-  return last_sentence().find(text) != std::string::npos;
-}
 
 // One at a time.
 struct Simulated {

@@ -23,12 +23,9 @@ using test::Application;
 using test::DriverCalls;
 using test::last_sentence;
 using test::MemoryFile;
+using test::said;
 
 namespace {
-
-bool said(const char* text) {
-  return last_sentence().find(text) != std::string::npos;
-}
 
 struct Owner {
   int releases = 0;

@@ -22,14 +22,11 @@ using session::Session;
 using test::Application;
 using test::DriverCalls;
 using test::last_sentence;
+using test::said;
 
 namespace {
 
 constexpr int kRing = 4;
-
-bool said(const char* text) {
-  return last_sentence().find(text) != std::string::npos;
-}
 
 hal::ForeignMemory foreign(cl_mem object, uint64_t size_bytes = test::kFrameBytes) {
   hal::ForeignMemory memory;

@@ -43,22 +43,18 @@ void drop_privileges() {
   if (geteuid() == 0 && setuid(65534) != 0) _exit(2);
 }
 
-bool said(const char* text) {
-  return test::last_sentence().find(text) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("without privileges the sentence says what to grant", "[realtime]") {
   CHECK(in_child([] {
     drop_privileges();
-    return realtime::set_realtime_priority(10).code() == Code::kIo && said("CAP_SYS_NICE") &&
-           said("RLIMIT_RTPRIO of 10");
+    return realtime::set_realtime_priority(10).code() == Code::kIo && test::said("CAP_SYS_NICE") &&
+           test::said("RLIMIT_RTPRIO of 10");
   }));
 #ifndef CAMSHAFT_TEST_MLOCK_IS_FAKED
   CHECK(in_child([] {
     drop_privileges();
-    return realtime::lock_memory().code() == Code::kIo && said("CAP_IPC_LOCK");
+    return realtime::lock_memory().code() == Code::kIo && test::said("CAP_IPC_LOCK");
   }));
 #endif
 }
@@ -66,7 +62,7 @@ TEST_CASE("without privileges the sentence says what to grant", "[realtime]") {
 TEST_CASE("priorities out of range are refused", "[realtime]") {
   CHECK(realtime::set_realtime_priority(0).code() == Code::kInvalidArgument);
   CHECK(realtime::set_realtime_priority(100).code() == Code::kInvalidArgument);
-  CHECK(said("use 1 to 99"));
+  CHECK(test::said("use 1 to 99"));
 }
 
 TEST_CASE("with privileges the priority is set", "[realtime]") {
