@@ -10,6 +10,7 @@ from SCons.Script import Action
 
 import layers
 from buildsys import toolchain
+from buildsys.precompiled import PrecompiledHeaders
 from buildsys.source_tree import ONNX_HEADER, LinkClosure
 
 _NOT_IN_LIBRARIES = ("_main.cc", "_test.cc", "_fuzz.cc", "_bench.cc")
@@ -31,6 +32,7 @@ class Flavour:
         self.env, self.tree, self.out, self.device = env, tree, out, device
         self._generated = generated
         self._objects, self._libraries = {}, {}
+        self._headers = None
         env.Append(CPPPATH=["#", generated.folder])
 
     def selected(self, path):
@@ -55,10 +57,30 @@ class Flavour:
         """The object of one source file, written or generated."""
         if path not in self._objects:
             name = path.replace(self._generated.folder, "gen", 1)
+            header_flags, header = self._precompiled(path)
             self._objects[path] = self.env.Object(
                 "#%s/obj/%s.o" % (self.out, name), "#" + path,
-                CXXFLAGS=self.env["CXXFLAGS"] + self._flags(path))
+                CXXFLAGS=self.env["CXXFLAGS"] + header_flags + self._flags(path))
+            if header:
+                self.env.Depends(self._objects[path], header)
         return self._objects[path]
+
+    def _precompiled(self, path):
+        """The flags and the node of the precompiled header that a file uses."""
+        if not toolchain.can_precompile(self.env):
+            return [], None
+        if self._headers is None:
+            self._headers = PrecompiledHeaders(self.env, self.out, [
+                self._header_group(f) for f in self.tree.files if f.endswith(".cc") and self.selected(f)])
+        return self._headers.flags(self._header_group(path))
+
+    def _header_group(self, path):
+        if path.startswith(self._generated.folder) or path == _CATCH_ENTRY:
+            return None
+        flags = self._flags(path)
+        if any(flag.startswith("-O") for flag in flags):
+            return None  # clang wants the header optimised alike
+        return PrecompiledHeaders.group(flags, self.tree.externals(path))
 
     def _flags(self, path):
         if path.startswith(self._generated.folder):

@@ -5,6 +5,7 @@ import os
 import shutil
 
 import layers
+from buildsys import precompiled
 
 SANITIZERS = ("address", "undefined", "thread")
 
@@ -27,6 +28,7 @@ def add_options(variables, types):
     variables.Add(boolean("llvm", "build the llvm target", True))
     variables.Add(boolean("cuda", "build the CUDA backend", True))
     variables.Add(boolean("opencl", "build the OpenCL backend", True))
+    variables.Add(boolean("pch", "use precompiled headers", True))
     variables.Add(boolean("verbose", "print whole command lines", False))
     variables.Add("bench_args", "arguments of every C++ benchmark", "")
     variables.Add("peers_args", "arguments of tools/bench_peers", "")
@@ -63,6 +65,7 @@ def configure(env):
     """Sets compiler, flags and defines that all files of the desktop build share."""
     env["ENV"] = {k: v for k, v in os.environ.items()
                   if k in _PASSED_ON or k.startswith(_PASSED_ON_PREFIXES)}
+    env["ENV"].update(precompiled.cache_settings(os.environ))
     if not shutil.which(env["cxx"]):
         raise ValueError("no compiler %s: run tools/setup.sh, or say cxx=..." % env["cxx"])
     ccache = "ccache " if shutil.which("ccache") else ""
@@ -83,6 +86,11 @@ def configure(env):
         flag = ["-fsanitize=" + ",".join(sanitizers(env))] + _SANITIZER_FLAGS
         # vptr and function need the RTTI that most of the tree is built without.
         env.Append(CXXFLAGS=flag + ["-fno-sanitize=vptr,function"], LINKFLAGS=flag)
+
+
+def can_precompile(env):
+    """Whether files are compiled with precompiled headers, as clang makes them."""
+    return env["pch"] and "clang" in env["cxx"]
 
 
 def configure_device(env):
