@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree as xml
 from dataclasses import dataclass
 
@@ -140,6 +141,14 @@ def jobs_to_run(options):
     return [(f, p) for f, p in jobs if options.filter in p]
 
 
+def timed(job, options):
+    """A job's outcome and the seconds that it took, beside whatever else ran."""
+    function, path = job
+    start = time.monotonic()
+    outcome = function(path, options)
+    return outcome, time.monotonic() - start
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", choices=sorted(WATCHDOG_S), default="test")
@@ -154,12 +163,13 @@ def main():
     jobs = jobs_to_run(options)
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        running = [pool.submit(function, path, options) for function, path in jobs]
+        running = [pool.submit(timed, job, options) for job in jobs]
         for done in concurrent.futures.as_completed(running):
-            outcome = done.result()
+            outcome, seconds = done.result()
             outcomes.append(outcome)
-            print("[%d/%d] %-40s %4d passed, %d failed" % (
-                len(outcomes), len(jobs), outcome.name, outcome.passed, outcome.failed), flush=True)
+            print("[%d/%d] %-40s %4d passed, %d failed %6.0f s" % (
+                len(outcomes), len(jobs), outcome.name, outcome.passed, outcome.failed, seconds),
+                  flush=True)
             if outcome.text:
                 print(outcome.text, flush=True)
     failed = sum(o.failed for o in outcomes)
