@@ -90,9 +90,31 @@ DeclaredShapes::DeclaredShapes(const std::vector<const ValueInfoProto*>& inputs,
                        printable(name).c_str(), joined(names).c_str(), joined(free).c_str())});
     }
   }
+  const std::map<std::string, int64_t> named = dimensions_;
   for (const ValueInfoProto* input : inputs) {
     const auto shape = given_.find(input->name());
-    if (shape != given_.end()) bind(*input, shape->second, problems);
+    if (shape == given_.end()) continue;
+    bind(*input, shape->second, problems);
+    refuse_contradictions(*input, shape->second, named, problems);
+  }
+}
+
+// An extent that was given by its dimension's name, and as another number in an input's shape.
+void DeclaredShapes::refuse_contradictions(const ValueInfoProto& input, const ir::Shape& shape,
+                                           const std::map<std::string, int64_t>& named,
+                                           std::vector<Problem>* problems) {
+  const auto& declared = input.type().tensor_type().shape();
+  if (declared.dim_size() != static_cast<int>(shape.size())) return;
+  for (int i = 0; i < declared.dim_size(); ++i) {
+    const auto other = named.find(declared.dim(i).dim_param());
+    const int64_t given = shape[static_cast<size_t>(i)];
+    if (other == named.end() || other->second == given) continue;
+    problems->push_back(
+        {base::Code::kInvalidArgument, input.name(), "",
+         format_text("--shape gives %s here, where axis %d is '%s', and %s=%lld "
+                     "elsewhere: give one of the two, or the same number",
+                     shape_text(shape).c_str(), i, printable(other->first).c_str(),
+                     printable(other->first).c_str(), static_cast<long long>(other->second))});
   }
 }
 
@@ -191,7 +213,7 @@ base::Status add_shape_option(std::string_view text, ReaderOptions* options) {
   while (is_good && at != end) {
     int64_t extent = 0;
     const auto [stop, error] = std::from_chars(at, end, extent);
-    is_good = error == std::errc() && extent >= 0 && (stop == end || *stop == 'x') &&
+    is_good = error == std::errc() && extent >= 1 && (stop == end || *stop == 'x') &&
               (stop == end || stop + 1 != end);
     at = stop == end ? end : stop + 1;
     shape.push_back(extent);
@@ -199,7 +221,7 @@ base::Status add_shape_option(std::string_view text, ReaderOptions* options) {
   if (!is_good) {
     return base::fail(base::Code::kInvalidArgument, "onnx.shape_option",
                       "--shape %.*s: write NAME=1x3x224x224 for an input, NAME=1 for a free "
-                      "dimension",
+                      "dimension; extents are at least 1",
                       static_cast<int>(text.size()), text.data());
   }
   const auto [place, is_new] = options->shapes.emplace(std::string(text.substr(0, equals)), shape);

@@ -37,6 +37,9 @@ class DeclaredShapes {
  private:
   void bind(const ::onnx::ValueInfoProto& input, const ir::Shape& shape,
             std::vector<Problem>* problems);
+  void refuse_contradictions(const ::onnx::ValueInfoProto& input, const ir::Shape& shape,
+                             const std::map<std::string, int64_t>& named,
+                             std::vector<Problem>* problems);
   std::optional<int64_t> extent(const ::onnx::TensorShapeProto::Dimension& dimension) const;
 
   std::map<std::string, ir::Shape> given_;     // by input

@@ -51,9 +51,9 @@ Status pin_this_thread(std::span<const uint32_t> cpus) {
   if (sched_setaffinity(0, sizeof set, &set) != 0) {
     return base::fail_errno(
         Code::kIo, "realtime.pin", errno,
-        "this thread can't be pinned to the %zu CPUs asked for: choose from the "
+        "of the CPUs asked for (%zu, CPU %u first) this thread can use none: choose from the "
         "process' cpuset",
-        cpus.size());
+        cpus.size(), cpus.empty() ? 0 : cpus.front());
   }
   return base::ok();
 }

@@ -18,6 +18,15 @@ namespace {
 using base::Code;
 
 constexpr int64_t kCloseTimeoutNs = 1'000'000'000;
+constexpr Status kNotRun(Code::kInvalidArgument, "session.not_run");
+
+// Why there are no outputs. A run that failed has said so itself.
+Status no_outputs(const Status& last_run) {
+  if (last_run.site() != kNotRun.site()) return last_run;
+  return base::fail(last_run.code(), last_run.site(),
+                    "there are no outputs before a run, nor after other memory was bound: run the "
+                    "session first");
+}
 
 // Index of the entry with that name in a list of things that have names.
 template <typename List>
@@ -66,7 +75,7 @@ Session::Session(const plan::PlanFile& plan, const plan::TargetInfo& target, hal
       target_(target),
       device_(device),
       profile_(profile),
-      outputs_status_(Code::kInvalidArgument, "session.not_run") {}
+      outputs_status_(kNotRun) {}
 
 Session::~Session() {
   if (pending_ != 0) {
@@ -331,7 +340,7 @@ Status Session::bind_output(uint32_t index, hal::Buffer imported) noexcept {
                       plan_.info().outputs[index].name.c_str());
   }
   CAMSHAFT_TRY(bind(outputs_, index, imported));
-  outputs_status_ = Status(Code::kInvalidArgument, "session.not_run");
+  outputs_status_ = kNotRun;
   return base::ok();
 }
 
@@ -341,7 +350,7 @@ Status Session::unbind_input(uint32_t index) noexcept {
 
 Status Session::unbind_output(uint32_t index) noexcept {
   CAMSHAFT_TRY(unbind(outputs_, index));
-  outputs_status_ = Status(Code::kInvalidArgument, "session.not_run");
+  outputs_status_ = kNotRun;
   return base::ok();
 }
 
@@ -419,7 +428,7 @@ Status Session::check_exceeded() const noexcept {
 }
 
 Status Session::output_extents(uint32_t index, std::span<int64_t> extents) const noexcept {
-  CAMSHAFT_TRY(outputs_status_);
+  if (!outputs_status_.is_ok()) return no_outputs(outputs_status_);
   if (index >= outputs_.size() || extents.size() != outputs_[index].info->shape.size()) {
     return base::fail(Code::kInvalidArgument, "session.extents",
                       "there is no output %u of rank %zu; the plan has %zu outputs", index,
@@ -435,7 +444,7 @@ Status Session::output_extents(uint32_t index, std::span<int64_t> extents) const
 }
 
 Result<base::Bytes> Session::output(uint32_t index) const noexcept {
-  CAMSHAFT_TRY(outputs_status_);
+  if (!outputs_status_.is_ok()) return no_outputs(outputs_status_);
   if (index >= outputs_.size()) {
     return base::fail(Code::kInvalidArgument, "session.index",
                       "there is no output %u; the plan has %zu", index, outputs_.size());
@@ -460,7 +469,7 @@ Status Session::reset_states() noexcept {
 
 Status Session::recover() {
   pending_ = 0;
-  outputs_status_ = Status(Code::kInvalidArgument, "session.not_run");
+  outputs_status_ = kNotRun;
   CAMSHAFT_TRY(device_.reset());
   for (std::vector<Port>* ports : {&inputs_, &outputs_}) {
     for (uint32_t i = 0; i < ports->size(); ++i) CAMSHAFT_TRY(unbind(*ports, i));

@@ -155,6 +155,8 @@ class Bridge(unittest.TestCase):
                 (("--keys", self.path("open.keys"), "--export", "a", "--export-at", "tcp://*:1"),
                  "others may read the secret key"),
                 (("--keys", keys, "--export", "a"), "--export needs either"),
+                (("--keys", keys, "--export", "a", "--export-at", "*:9100"),
+                 "--export-at *:9100: write tcp://"),
                 (("--keys", keys, "--export", "a", "--export-at", "x", "--import", "a",
                   "--import-at", "y"), "it would go in circles"),
                 (("--keys", keys, "--import", "a", "--import-from", "tcp://127.0.0.1:1"),

@@ -61,6 +61,7 @@ class Bench(models.CommandTest):
         cpu = min(os.sched_getaffinity(0))
         self.assertEqual(self.bench(plan, "--pin", str(cpu))["settings"]["pin"], str(cpu))
         self.camshaft("bench", plan, "--pin", "x", code=USAGE)
+        self.assertIn("CPU 1023", self.camshaft("bench", plan, "--pin", "1023", code=USAGE).stderr)
 
     def test_pinning_each_of_two_threads(self):
         cpus = sorted(os.sched_getaffinity(0))[:2]

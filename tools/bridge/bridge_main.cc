@@ -70,6 +70,30 @@ Status make_key_file(const std::string& path) {
   return base::ok();
 }
 
+Status check_address(const char* option, const std::string& address) {
+  if (address.empty() || address.starts_with("tcp://")) return base::ok();
+  return base::fail(base::Code::kInvalidArgument, "bridge.usage",
+                    "%s %s: write tcp://ADDRESS:PORT, or tcp://*:PORT to wait at all addresses",
+                    option, address.c_str());
+}
+
+// What is allowed and yet seldom meant.
+void note_oddities(const Options& options, const std::vector<std::string>& allowed) {
+  if (allowed.empty() && !(options.export_at.empty() && options.import_at.empty())) {
+    std::fprintf(stderr,
+                 "bridge: note: nobody may connect here: --allow FILE names those who may\n");
+  }
+  for (const std::vector<std::string>* topics : {&options.exports, &options.imports}) {
+    for (const std::string& topic : *topics) {
+      if (schema::find_service(topic) != nullptr) continue;
+      std::fprintf(stderr,
+                   "bridge: note: '%s' is no service of services.toml: what its messages mean is "
+                   "not checked\n",
+                   topic.c_str());
+    }
+  }
+}
+
 Status check_usage(const Options& options) {
   const auto one_end = [](const std::vector<std::string>& topics, const std::string& at,
                           const std::string& to) {
@@ -91,8 +115,13 @@ Status check_usage(const Options& options) {
         problem = "a topic can't be exported and imported: it would go in circles";
     }
   }
-  if (problem == nullptr) return base::ok();
-  return base::fail(base::Code::kInvalidArgument, "bridge.usage", "%s; see --help", problem);
+  if (problem != nullptr) {
+    return base::fail(base::Code::kInvalidArgument, "bridge.usage", "%s; see --help", problem);
+  }
+  CAMSHAFT_TRY(check_address("--export-at", options.export_at));
+  CAMSHAFT_TRY(check_address("--export-to", options.export_to));
+  CAMSHAFT_TRY(check_address("--import-at", options.import_at));
+  return check_address("--import-from", options.import_from);
 }
 
 template <typename Half>
@@ -134,6 +163,7 @@ Status run(const Options& options) {
         bridge_options(options, options.imports, options.import_at, options.import_from);
     CAMSHAFT_TRY_ASSIGN(importer, Importer::open(transport, *gate, importing));
   }
+  note_oddities(options, allowed);
   std::vector<std::thread> threads;
   threads.push_back(looping([&](int64_t until) { gate->run_until(until); }));
   if (exporter) threads.push_back(looping([&](int64_t until) { exporter->run_until(until); }));

@@ -311,7 +311,8 @@ void declare_model_options(CLI::App& app, Options& options) {
   app.add_option(
          "--target,-t", options.targets,
          "Targets, such as llvm,cpu: llvm[:MARCH] (LLVM IR, in process) or cpu[:MARCH] (C by "
-         "clang); without MARCH for this machine's processor")
+         "clang), without MARCH for this machine's processor; opencl[:qcom], which the driver "
+         "compiles")
       ->type_name("LIST")
       ->delimiter(',')
       ->allow_extra_args(false)

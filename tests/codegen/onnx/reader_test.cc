@@ -180,6 +180,16 @@ TEST_CASE("a dimension's name stands for one extent everywhere") {
   CHECK(output_type(graph_of(model, {{{"x", {5, 3}}}})).shape == Shape{5, 3});
 }
 
+TEST_CASE("an input's shape and a dimension's name must not contradict each other") {
+  Model model;
+  model.input("x", {"n", 3}).node("Relu", {"x"}, {"y"}).output("y");
+  CHECK(output_type(graph_of(model, {{{"n", {5}}, {"x", {5, 3}}}})).shape == Shape{5, 3});
+  const Outcome outcome = read(model, {{{"n", {4}}, {"x", {5, 3}}}});
+  CHECK(outcome.code == base::Code::kInvalidArgument);
+  CHECK(outcome.problems.size() == 1);
+  CHECK_THAT(outcome.text(), Contains("gives 5x3") && Contains("axis 0 is 'n'") && Contains("n=4"));
+}
+
 TEST_CASE("an input without a shape needs one") {
   Model model = relu_model();
   model.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
@@ -195,7 +205,8 @@ TEST_CASE("--shape options are parsed") {
   CHECK(options.shapes.at("x") == Shape{1, 3, 224, 224});
   CHECK(options.shapes.at("batch") == Shape{2});
   CHECK(options.shapes.at("scalar").empty());
-  for (const char* bad : {"x", "=1", "y=1x", "y=x1", "y=1xx2", "y=-1", "y=1.5", "x=2"}) {
+  for (const char* bad :
+       {"x", "=1", "y=1x", "y=x1", "y=1xx2", "y=-1", "y=0", "y=3x0", "y=1.5", "x=2"}) {
     CHECK(add_shape_option(bad, &options).code() == base::Code::kInvalidArgument);
   }
 }

@@ -321,6 +321,7 @@ TEST_CASE("profiles time every command, and cost nothing when off", "[session]")
 TEST_CASE("a failed run leaves no output", "[session]") {
   Fixture f;
   CHECK(f.session->output(0).error().code() == Code::kInvalidArgument);  // nothing has run
+  CHECK(test::said("run the session first"));
   f.set_inputs();
   REQUIRE(f.session->run({}));
   CHECK(f.session->output(0).has_value());

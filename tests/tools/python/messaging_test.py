@@ -51,6 +51,15 @@ class Messaging(unittest.TestCase):
     def sub(self, *names):
         return messaging.SubMaster(list(names), name="test", prefix=self.domain.prefix)
 
+    def test_lists_and_options_are_checked(self):
+        for wrong, what in (
+                (lambda: messaging.PubMaster("controls"), "PubMaster(['controls'])"),
+                (lambda: messaging.SubMaster("controls"), "SubMaster(['controls'])"),
+                (lambda: self.sub(("controls", {"conflated": 0})), "no option 'conflated'")):
+            with self.assertRaises(messaging.Error) as refused:
+                wrong()
+            self.assertIn(what, str(refused.exception))
+
     def test_the_table_is_the_library_s(self):
         rows = {}
         for i in range(_library.lib.camshaft_service_count()):

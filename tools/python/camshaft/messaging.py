@@ -78,11 +78,29 @@ def new_message(service, valid=True):
     return message
 
 
+def _list_of(names, what):
+    """The names as a list. One string would be taken for a list of letters."""
+    if isinstance(names, (str, bytes)):
+        raise Error(1, "%s wants a list of services: %s([%r])" % (what, what, names))
+    return list(names)
+
+
+def _subscription(service, options):
+    """What the library takes of an entry of SubMaster's names."""
+    row = {"conflate": 1, "wakes": 1, "is_optional": 0, "rate_hz": -1.0}
+    for option in options:
+        if option not in row:
+            raise Error(1, "subscription to '%s': there is no option '%s'; there are %s" % (
+                service, option, ", ".join(row)))
+    return Subscription(service=service.encode(), **{**row, **options})
+
+
 class PubMaster:
     """Sends messages of the services that a process publishes. One thread at a time."""
 
     def __init__(self, names, prefix=""):
         self._handle = ctypes.c_void_p()
+        names = _list_of(names, "PubMaster")
         list_ = (ctypes.c_char_p * len(names))(*[n.encode() for n in names])
         check(lib.camshaft_publisher_open(prefix.encode(), list_, len(names),
                                           ctypes.byref(self._handle)))
@@ -121,11 +139,10 @@ class SubMaster:
     def __init__(self, names, name="", prefix=""):
         self._handle = ctypes.c_void_p()
         self._index, rows = {}, []
-        for entry in names:
+        for entry in _list_of(names, "SubMaster"):
             service, options = (entry, {}) if isinstance(entry, str) else entry
-            row = {"conflate": 1, "wakes": 1, "is_optional": 0, "rate_hz": -1.0, **options}
             self._index[service] = len(rows)
-            rows.append(Subscription(service=service.encode(), **row))
+            rows.append(_subscription(service, options))
         check(lib.camshaft_subscriber_open(prefix.encode(), name.encode(),
                                            (Subscription * len(rows))(*rows), len(rows),
                                            ctypes.byref(self._handle)))
