@@ -42,14 +42,16 @@ ir::Graph narrow_storage(const ir::Graph& graph, ir::DType dtype, bool fuse) {
                        [&](const ir::GraphOutput& output) { return output.node == id; });
   };
   std::set<ir::NodeId> stored;
+  std::set<ir::NodeId> rounded;
   for (const schedule::Region& region : draft.regions) {
     const bool is_conv =
         region.root != ir::kNoNode && draft.graph.node(region.root).op == ir::Op::kConv;
-    if (is_conv && !is_output(region.output) && !is_better_wide(draft.graph, region.output)) {
-      stored.insert(region.output);
-    }
+    if (!is_conv || is_output(region.output)) continue;
+    (is_better_wide(draft.graph, region.output) ? rounded : stored).insert(region.output);
   }
-  return passes::narrow_floats(draft.graph, dtype, stored);
+  // Rounding f16 would take more than it saves: no function is cheaper for it.
+  if (dtype != ir::DType::kBFloat16) rounded.clear();
+  return passes::narrow_floats(draft.graph, dtype, stored, rounded);
 }
 
 }  // namespace camshaft::emit

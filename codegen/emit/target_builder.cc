@@ -72,7 +72,10 @@ TargetBuilder::TargetBuilder(const ir::Graph& graph, render::CpuTarget target,
                              const CompileOptions& options)
     : target_(std::move(target)),
       options_(options),
-      schedule_(schedule::make_schedule(graph, schedule_options(graph, target_, options))) {}
+      schedule_(schedule::make_schedule(graph, schedule_options(graph, target_, options))) {
+  // Whatever such a plan computes may be as exact as its dtype.
+  if (options.float_dtype == ir::DType::kBFloat16) target_.math.rounds_wide = false;
+}
 
 base::Status TargetBuilder::build(plan::PlanContents& contents, TargetReport& report) {
   CAMSHAFT_TRY(schedule::verify_schedule(schedule_));

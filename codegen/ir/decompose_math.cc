@@ -16,6 +16,7 @@ class Decomposer : public ExprRewriter {
 
   void decompose(std::vector<Stmt>& body) {
     for (Stmt& stmt : body) {
+      if (stmt.kind == StmtKind::kStore) stmt.value = narrow_store(stmt.value);
       rewrite_exprs(stmt);
       decompose(stmt.body);
     }
@@ -36,6 +37,60 @@ class Decomposer : public ExprRewriter {
   }
 
  private:
+  // Operations between a function and the store, at most, that are looked through.
+  static constexpr int kMostFactors = 8;
+
+  // A value to store that is rounded to bf16, and may become f32 again.
+  ExprId narrow_store(ExprId value) {
+    const auto is_cast = [&](ExprId id, DType from, DType to) {
+      const Expr& expr = kernel().expr(id);
+      return expr.op == KOp::kCast && expr.type.dtype == to &&
+             kernel().expr(expr.args[0]).type.dtype == from;
+    };
+    const bool widens = is_cast(value, DType::kBFloat16, DType::kFloat32);
+    const ExprId half = widens ? kernel().expr(value).args[0] : value;
+    if (is_supported(KOp::kSigmoid) || !is_cast(half, DType::kFloat32, DType::kBFloat16)) {
+      return value;
+    }
+    const ExprId narrowed = narrow(kernel().expr(half).args[0], kMostFactors);
+    if (widens && !support_.rounds_wide) return narrowed;
+    const ExprId rounded = kernel().cast(narrowed, DType::kBFloat16);
+    return widens ? kernel().cast(rounded, DType::kFloat32) : rounded;
+  }
+
+  // `id`, in f32, as exact as bf16. An operation whose result is relatively as exact as its
+  // operands passes that on to them; any other is as exact as it always is.
+  ExprId narrow(ExprId id, int depth) {
+    const Expr node = kernel().expr(id);
+    MathBuilder m(&kernel(), support_, node.type);
+    if (node.op == KOp::kSigmoid) return narrow_sigmoid(m, rewrite(node.args[0]));
+    const ExprId x = silu_operand(node);
+    if (x != kNoExpr) return narrow_silu(m, rewrite(x));
+    if (depth == 0 || !passes_on(node.op)) return rewrite(id);
+    ExprId args[3] = {kNoExpr, kNoExpr, kNoExpr};
+    for (int i = 0; i < kop_arity(node.op); ++i) {
+      const bool is_factor = kernel().expr(node.args[i]).type.dtype == DType::kFloat32;
+      args[i] = is_factor ? narrow(node.args[i], depth - 1) : rewrite(node.args[i]);
+    }
+    return rebuild_expr(kernel(), node, args);
+  }
+
+  // x, of x * sigmoid(x).
+  ExprId silu_operand(const Expr& node) const {
+    if (node.op != KOp::kMul) return kNoExpr;
+    for (const auto [x, factor] :
+         {std::pair{node.args[0], node.args[1]}, std::pair{node.args[1], node.args[0]}}) {
+      const Expr& sigmoid = kernel().expr(factor);
+      if (sigmoid.op == KOp::kSigmoid && sigmoid.args[0] == x) return x;
+    }
+    return kNoExpr;
+  }
+
+  static bool passes_on(KOp op) {
+    return op == KOp::kMul || op == KOp::kNeg || op == KOp::kAbs || op == KOp::kSelect ||
+           op == KOp::kBroadcast;
+  }
+
   bool is_supported(KOp op) const {
     switch (op) {
       case KOp::kFma:

@@ -190,6 +190,8 @@ FITS = {
     "ErfF64": (ERF_RATIO, root_weight(1, mp.erf), range(12), 0, mpf("0.875") ** 2, to_f64,
                "erf(x), in x^2"),
     "LogErfcF32": (log_erfc, mp.erfc, range(8), mpf("0.875"), 4, to_f32, "erf(x)"),
+    "PowerRatio": (lambda m: mp.mpf(2) ** (m - 1) / m, lambda m: m / mp.mpf(2) ** (m - 1), range(4),
+                   1, 2, to_f32, "2^f, in 1 + f"),
     "LogErfcF64": (log_erfc, mp.erfc, range(20), mpf("0.875"), 6, to_f64, "erf(x)"),
 }
 

@@ -42,6 +42,7 @@ class MathBuilder {
   ExprId sub(ExprId a, ExprId b) { return kernel_.sub(a, b); }
   ExprId mul(ExprId a, ExprId b) { return kernel_.mul(a, b); }
   ExprId div(ExprId a, ExprId b) { return kernel_.binary(KOp::kDiv, a, b); }
+  ExprId negated(ExprId a) { return kernel_.unary(KOp::kNeg, a); }
   ExprId abs(ExprId a) { return kernel_.unary(KOp::kAbs, a); }
   // a * b + c, rounded once where the target can.
   ExprId fma(ExprId a, ExprId b, ExprId c);
@@ -121,5 +122,9 @@ ExprId expand_tanh(MathBuilder& m, ExprId x);
 ExprId expand_erf(MathBuilder& m, ExprId x);
 ExprId expand_sigmoid(MathBuilder& m, ExprId x);
 ExprId expand_pow(MathBuilder& m, ExprId x, ExprId y);
+
+// Sigmoid, and x * sigmoid(x), in f32, to the accuracy of bf16: see decompose_math().
+ExprId narrow_sigmoid(MathBuilder& m, ExprId x);
+ExprId narrow_silu(MathBuilder& m, ExprId x);
 
 }  // namespace camshaft::ir

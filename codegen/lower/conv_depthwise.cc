@@ -3,6 +3,7 @@
 // along the channels of a block; a tile is a few neighbouring pixels, so that an input vector that
 // several of them need is read once.
 #include <algorithm>
+#include <tuple>
 
 #include "codegen/lower/frame.h"
 #include "codegen/lower/strategy_list.h"
@@ -113,18 +114,15 @@ class ChannelWindow {
     append(body, prefetch_next_row(tile, n, c, row));
     append(body, for_each_tap_row(kernel_, window_, row, [&](ExprId tap_row) {
              std::vector<Stmt> inside;
-             for (int64_t tap = 0; tap < window_.last.kernel; ++tap) {
-               for (int64_t p = 0; p < tile.pixels; ++p) {
-                 if (!window_.column_inside(tile.sample + p, tap)) continue;
-                 const Index index =
-                     input_index(kernel_, window_, n, c, row, kernel_.add(tile.first, p), tap_row,
-                                 kernel_.int_const(tap));
-                 const ExprId offset = layout_offset(kernel_, task_.type(x_).shape,
-                                                     task_.schedule.buffer(x_).layout, index);
-                 const ExprId x =
-                     kernel_.cast(kernel_.load(frame_.arrays.at(x_), offset, lanes()), dtype());
-                 inside.push_back(put(p, combine(get(p), x, c, tap_row, tap)));
-               }
+             for (const auto [column, p, tap] : steps_of_row(tile)) {
+               const Index index =
+                   input_index(kernel_, window_, n, c, row, kernel_.add(tile.first, p), tap_row,
+                               kernel_.int_const(tap));
+               const ExprId offset = layout_offset(kernel_, task_.type(x_).shape,
+                                                   task_.schedule.buffer(x_).layout, index);
+               const ExprId x =
+                   kernel_.cast(kernel_.load(frame_.arrays.at(x_), offset, lanes()), dtype());
+               inside.push_back(put(p, combine(get(p), x, c, tap_row, tap)));
              }
              return inside;
            }));
@@ -133,6 +131,26 @@ class ChannelWindow {
     }
     for (int64_t p = 0; p < tile.pixels; ++p) append(body, store(tile, p, n, c, row));
     return body;
+  }
+
+  // What a row of taps does: an input column, counted from the tile's first, for a pixel. In the
+  // order of the columns, so that each is read (and widened) once and held no longer than its few
+  // pixels take; a pixel's taps are in ascending order as ever.
+  struct Step {
+    int64_t column, pixel, tap;
+  };
+  std::vector<Step> steps_of_row(const Tile& tile) const {
+    std::vector<Step> steps;
+    for (int64_t tap = 0; tap < window_.last.kernel; ++tap) {
+      for (int64_t p = 0; p < tile.pixels; ++p) {
+        if (!window_.column_inside(tile.sample + p, tap)) continue;
+        steps.push_back({p * window_.last.stride + tap * window_.last.dilation, p, tap});
+      }
+    }
+    std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+      return std::tuple(a.column, a.tap) < std::tuple(b.column, b.tap);
+    });
+    return steps;
   }
 
   // Where windows step over input rows: what the same tile of the next output row reads first, the

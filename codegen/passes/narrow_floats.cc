@@ -19,9 +19,11 @@ using ir::Op;
 
 class Narrower {
  public:
-  Narrower(const Graph& graph, DType dtype, const std::set<NodeId>& stored)
+  Narrower(const Graph& graph, DType dtype, const std::set<NodeId>& stored,
+           const std::set<NodeId>& rounded)
       : graph_(graph),
         dtype_(dtype),
+        rounded_(rounded),
         rewriter_(graph),
         is_narrow_(static_cast<size_t>(graph.size()), false),
         narrow_(static_cast<size_t>(graph.size()), kNoNode) {
@@ -104,19 +106,27 @@ class Narrower {
                                graph_.node(id).name);
   }
 
+  NodeId rounded(NodeId made, const std::string& name) {
+    Graph& out = rewriter_.out();
+    const NodeId narrow = out.add(Op::kCast, {made}, ir::CastAttrs{dtype_}, name);
+    return out.add(Op::kCast, {narrow}, ir::CastAttrs{DType::kFloat32}, name);
+  }
+
   void add(NodeId id, Node node) {
     const bool passes_narrow = is_narrow(id) && passes_on(node.op);
     const bool multiplies = is_narrow_product(id) &&
                             (!is_depthwise(graph_, id) || is_narrow(graph_.node(id).inputs[0]));
     const bool reads_narrow = passes_narrow || multiplies;
     for (NodeId& from : node.inputs) from = reads_narrow ? narrow(from) : operand(from);
-    const NodeId made = add_node(rewriter_.out(), node);
+    NodeId made = add_node(rewriter_.out(), node);
+    if (rounded_.contains(id) && !is_narrow(id)) made = rounded(made, node.name);
     if (passes_narrow) narrow_[index(id)] = made;
     rewriter_.replace(id, passes_narrow ? cast(made, DType::kFloat32, node.name) : made);
   }
 
   const Graph& graph_;
   const DType dtype_;
+  const std::set<NodeId>& rounded_;
   Rewriter rewriter_;
   std::vector<bool> is_narrow_;  // by old id
   std::vector<NodeId> narrow_;   // by old id: the narrow value, once there is one
@@ -131,8 +141,9 @@ bool is_depthwise(const Graph& graph, NodeId id) {
   return groups > 1 && groups == graph.node(node.inputs[0]).type.shape[1];
 }
 
-Graph narrow_floats(const Graph& graph, base::DType dtype, const std::set<NodeId>& stored) {
-  return fold_constants(remove_dead(Narrower(graph, dtype, stored).run()));
+Graph narrow_floats(const Graph& graph, base::DType dtype, const std::set<NodeId>& stored,
+                    const std::set<NodeId>& rounded) {
+  return fold_constants(remove_dead(Narrower(graph, dtype, stored, rounded).run()));
 }
 
 }  // namespace camshaft::passes

@@ -103,6 +103,23 @@ TEST_CASE("what the caller names is stored narrow, each reader widens it") {
   CHECK(casts[1].inputs == casts[2].inputs);
 }
 
+TEST_CASE("what the caller names is rounded and stays f32") {
+  const std::string text =
+      "%x = input \"x\" : f32[4]\n%e = exp(%x)\n%s = sqrt(%e)\n%n = neg(%e)\n%y = add(%s, %n)\n"
+      "output \"y\" = %y";
+  const Graph graph = narrow_floats(ir::graph_from(text), DType::kBFloat16, {}, {1});
+  REQUIRE(verify_graph(graph).is_ok());
+  const std::vector<ir::Node> casts = nodes_of(graph, Op::kCast);
+  REQUIRE(casts.size() == 2);
+  CHECK(casts[0].type.dtype == DType::kBFloat16);
+  CHECK(casts[1].type.dtype == DType::kFloat32);
+  for (const Op reader : {Op::kSqrt, Op::kNeg}) {
+    const ir::NodeId operand = nodes_of(graph, reader).at(0).inputs[0];
+    CHECK(graph.node(operand).op == Op::kCast);
+    CHECK(graph.node(operand).type.dtype == DType::kFloat32);
+  }
+}
+
 TEST_CASE("other dtypes keep theirs") {
   for (const std::string dtype : {"f64", "i32"}) {
     const std::string text = "%x = input \"x\" : " + dtype +
