@@ -36,6 +36,7 @@ constexpr OpRow kOps[kKOpCount] = {
     {KOp::kMin, "min", 2},
     {KOp::kMax, "max", 2},
     {KOp::kFma, "fma", 3},
+    {KOp::kDot, "dot", 3},
     {KOp::kAnd, "and", 2},
     {KOp::kOr, "or", 2},
     {KOp::kXor, "xor", 2},

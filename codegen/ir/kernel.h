@@ -94,6 +94,9 @@ enum class KOp : uint8_t {
   kMin,
   kMax,
   kFma,  // args[0] * args[1] + args[2], rounded once; floats
+  kDot,  // i32: args[0] plus four products, wrapping: of each byte of args[1], a u8, and the byte
+         // at
+         // the same place of args[2], an i8
   kAnd,  // integers and bool
   kOr,
   kXor,
@@ -279,6 +282,7 @@ class Kernel {
   ExprId unary(KOp op, ExprId a);  // math and kReduceX; kNeg, kAbs of integers become kSub, kMax
   ExprId binary(KOp op, ExprId a, ExprId b);
   ExprId fma(ExprId a, ExprId b, ExprId c);
+  ExprId dot(ExprId sum, ExprId a, ExprId b);
   ExprId select(ExprId condition, ExprId then_value, ExprId else_value);
   ExprId cast(ExprId a, DType to);
   ExprId bitcast(ExprId a, DType to);

@@ -221,6 +221,10 @@ ExprId Kernel::fma(ExprId a, ExprId b, ExprId c) {
   return checked(node_of(KOp::kFma, type, a, b, c));
 }
 
+ExprId Kernel::dot(ExprId sum, ExprId a, ExprId b) {
+  return checked(node_of(KOp::kDot, expr(sum).type, sum, a, b));
+}
+
 ExprId Kernel::select(ExprId condition, ExprId then_value, ExprId else_value) {
   const Expr node = node_of(KOp::kSelect, expr(then_value).type, condition, then_value, else_value);
   const ExprId result = checked(node);

@@ -61,6 +61,7 @@ ExprId rebuild_expr(Kernel& kernel, const Expr& node, const ExprId args[3]) {
     if (kernel.expr(a[i]).type.lanes == 1) a[i] = kernel.broadcast(a[i], lanes);
   }
   if (node.op == KOp::kFma) return kernel.fma(a[0], a[1], a[2]);
+  if (node.op == KOp::kDot) return kernel.dot(a[0], a[1], a[2]);
   if (node.op == KOp::kSelect) return kernel.select(a[0], a[1], a[2]);
   return arity == 1 ? kernel.unary(node.op, a[0]) : kernel.binary(node.op, a[0], a[1]);
 }

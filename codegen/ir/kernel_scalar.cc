@@ -135,6 +135,14 @@ T remainder(T a, T b) {
   return b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1)) ? T{0} : static_cast<T>(a % b);
 }
 
+// kDot of one lane: words of four bytes.
+uint32_t dot(uint32_t sum, uint32_t a, uint32_t b) {
+  for (int shift = 0; shift < 32; shift += 8) {
+    sum += (a >> shift & 0xff) * static_cast<uint32_t>(static_cast<int8_t>(b >> shift));
+  }
+  return sum;
+}
+
 // Integers wrap: computed in 64 unsigned bits, where C++ defines that.
 template <typename T>
 void int_op(KOp op, const Lanes& lanes) {
@@ -155,6 +163,11 @@ void int_op(KOp op, const Lanes& lanes) {
       return for_lanes<T>(lanes, [](T a, T b, T) { return divide(a, b); });
     case KOp::kRem:
       return for_lanes<T>(lanes, [](T a, T b, T) { return remainder(a, b); });
+    case KOp::kDot:
+      return for_lanes<T>(lanes, [](T a, T b, T c) {
+        return static_cast<T>(
+            dot(static_cast<uint32_t>(a), static_cast<uint32_t>(b), static_cast<uint32_t>(c)));
+      });
     case KOp::kAnd:
       return wrapping([](uint64_t a, uint64_t b) { return a & b; });
     case KOp::kOr:

@@ -90,6 +90,8 @@ bool op_takes(KOp op, DType dtype) {
       return has_arithmetic(dtype) || dtype == DType::kBool;
     case KOp::kFma:
       return is_computed_float(dtype);
+    case KOp::kDot:
+      return dtype == DType::kInt32;
     default:
       return has_arithmetic(dtype);
   }

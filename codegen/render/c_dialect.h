@@ -46,6 +46,8 @@ class CDialect {
 
   // kFma, kAbs, kSqrt, kFloor, kCeil, kRound, of floats.
   virtual CFunction function(ir::KOp op) const = 0;
+  // kDot on lanes, where dot_form() has it.
+  virtual CFunction dot(int32_t /*lanes*/) const { CAMSHAFT_CHECK(false); }
   // The function or, in parentheses, the type before a value in parentheses that converts it.
   // Neither type is bool, and floats fit the integers that they become.
   virtual CFunction conversion(ir::ValueType from, ir::ValueType to) const = 0;

@@ -86,6 +86,42 @@ class ClangC final : public CDialect {
         return builtin("round_even", "roundeven");
     }
   }
+  CFunction dot(int32_t lanes) const override {
+    const std::string type = vector_type(DType::kInt32, lanes);
+    const std::string bits = std::to_string(lanes * 32);
+    const std::string name = "dot_" + type;
+    std::string body;
+    const auto line = [&](const std::string& text) { body += "  " + text + "\n"; };
+    const auto lanes_of = [&](const char* element, const char* alias) {
+      line("typedef " + std::string(element) + " " + alias + " __attribute__((vector_size(" +
+           std::to_string(lanes * 4) + ")));");
+    };
+    lanes_of("int32_t", "words");
+    body += "#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)\n";
+    line("return (" + type + ")__builtin_ia32_vpdpbusd" + bits +
+         "((words)sum, (words)a, (words)b);");
+    body += "#elif defined(__AVX2__)\n";
+    lanes_of("int16_t", "halves");
+    lanes_of("uint16_t", "unsigned_halves");
+    line("words even = (words)__builtin_ia32_pmaddwd" + bits +
+         "((halves)a & 0xff, (halves)b << 8 >> 8);");
+    line("words odd = (words)__builtin_ia32_pmaddwd" + bits +
+         "((halves)((unsigned_halves)a >> 8), (halves)b >> 8);");
+    line("return (" + type + ")((words)sum + (even + odd));");
+    body += "#else\n";
+    lanes_of("int8_t", "bytes");
+    body += "#ifdef __ARM_FEATURE_MATMUL_INT8\n";
+    line("return (" + type + ")__builtin_neon_vusdotq_s32((bytes)sum, (bytes)a, (bytes)b, 34);");
+    body += "#else\n";
+    line("const bytes half = (bytes){} + 64;");
+    line("words of_half = (words)__builtin_neon_vdotq_s32((bytes){}, half, (bytes)b, 34);");
+    line("of_half = (words)__builtin_neon_vdotq_s32((bytes)of_half, half, (bytes)b, 34);");
+    line("return (" + type + ")__builtin_neon_vdotq_s32((bytes)((words)sum + of_half), " +
+         "(bytes)a ^ (int8_t)-128, (bytes)b, 34);");
+    body += "#endif\n#endif\n";
+    return {name, "static inline " + type + " " + name + "(" + type + " sum, " + type + " a, " +
+                      type + " b) {\n" + body + "}\n"};
+  }
   CFunction conversion(ValueType /*from*/, ValueType to) const override {
     if (to.dtype == DType::kBFloat16) return narrowing(to.lanes);
     if (to.lanes == 1) return {"(" + std::string(scalar_type(to.dtype)) + ")", ""};

@@ -190,6 +190,7 @@ CExprPrinter::Printed CExprPrinter::print(ExprId id) {
       return print_bitcast(e);
     case KOp::kNeg:
       return {.text = "-" + at_most(e.args[0], Level::kPrimary), .level = Level::kUnary};
+    case KOp::kDot:
     case KOp::kFma:
     case KOp::kAbs:
     case KOp::kSqrt:
@@ -204,8 +205,9 @@ CExprPrinter::Printed CExprPrinter::print(ExprId id) {
 
 CExprPrinter::Printed CExprPrinter::print_call(const Expr& e) {
   const int arity = ir::kop_arity(e.op);
-  const CFunction function = dialect_.function(e.op);
-  prelude_.macros.insert(function.declaration);
+  const bool is_dot = e.op == KOp::kDot;
+  const CFunction function = is_dot ? dialect_.dot(e.type.lanes) : dialect_.function(e.op);
+  (is_dot ? prelude_.helpers : prelude_.macros).insert(function.declaration);
   std::string text = function.name + "(";
   for (int i = 0; i < arity; ++i) text += (i == 0 ? "" : ", ") + full(e.args[i]);
   return {.text = text + ")"};

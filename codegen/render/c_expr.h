@@ -22,7 +22,7 @@ struct CPrelude {
   const CDialect& dialect;
   CTypes types;
   std::set<std::string> macros;   // lines
-  std::set<std::string> helpers;  // functions, a line each
+  std::set<std::string> helpers;  // functions
 
   std::string text() const;
 };

@@ -57,6 +57,16 @@ ExprId expand_f32_to_bf16(Kernel& kernel, ExprId value) {
   return kernel.bitcast(kernel.cast(chosen, DType::kInt16), DType::kBFloat16);
 }
 
+ExprId expand_dot(Kernel& kernel, ExprId sum, ExprId a, ExprId b) {
+  Bits bits(kernel, kernel.expr(sum).type.lanes);
+  for (int64_t place = 0; place < 32; place += 8) {
+    const ExprId unsigned_byte = bits.op(KOp::kAnd, bits.op(KOp::kShr, a, place), 0xff);
+    const ExprId signed_byte = bits.op(KOp::kShr, bits.op(KOp::kShl, b, 24 - place), 24);
+    sum = kernel.add(sum, kernel.mul(unsigned_byte, signed_byte));
+  }
+  return sum;
+}
+
 ExprId expand_f16_to_f32(Kernel& kernel, ExprId half) {
   Bits bits(kernel, kernel.expr(half).type.lanes);
   const ExprId all = kernel.cast(kernel.bitcast(half, DType::kInt16), DType::kInt32);

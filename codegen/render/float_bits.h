@@ -17,6 +17,9 @@ ir::ExprId expand_f32_to_bf16(ir::Kernel& kernel, ir::ExprId value);
 // An f64 as f32, rounded to odd: to the neighbour whose last bit is 1 unless it is exact.
 ir::ExprId round_to_odd(ir::Kernel& kernel, ir::ExprId value);
 
+// kDot by shifts and products.
+ir::ExprId expand_dot(ir::Kernel& kernel, ir::ExprId sum, ir::ExprId a, ir::ExprId b);
+
 // The exact remainder with the sign of `x`, f32 or f64. f64 uses kFma.
 ir::ExprId expand_fmod(ir::Kernel& kernel, ir::ExprId x, ir::ExprId y);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/ir/kernel_rewrite.h"
+#include "codegen/render/dot.h"
 #include "codegen/render/float_bits.h"
 #include "codegen/render/target_info.h"
 
@@ -32,6 +33,7 @@ class Legalizer : public ir::ExprRewriter {
   Legalizer(Kernel* kernel, const CpuTarget& target)
       : ir::ExprRewriter(kernel),
         kernel_(*kernel),
+        target_(target),
         half_conversion_(has_half_conversion(target)),
         narrows_bf16_(target.narrows_bf16) {}
 
@@ -62,6 +64,7 @@ class Legalizer : public ir::ExprRewriter {
   }
 
   Kernel& kernel_;
+  const CpuTarget& target_;
   bool half_conversion_;
   bool narrows_bf16_;
 };
@@ -73,6 +76,9 @@ ExprId Legalizer::replace(ExprId id, const ExprId args[3]) {
   const DType operand = kernel_.expr(args[0]).type.dtype;
   if (expr.op == KOp::kCast) return legal_cast(args[0], expr.type.dtype);
   if (operand == DType::kBool) return legal_bool(expr);
+  if (expr.op == KOp::kDot && dot_form(target_, expr.type.lanes) == DotForm::kNone) {
+    return expand_dot(kernel_, args[0], args[1], args[2]);
+  }
   if (expr.op == KOp::kDiv || expr.op == KOp::kRem) return legal_division(expr);
   return kernel_.intern(expr);
 }

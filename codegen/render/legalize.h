@@ -15,6 +15,7 @@ namespace camshaft::render {
 //   for bf16, the bits are moved with integer operations (round to nearest, ties to even);
 // - integer kDiv and kRem never trap: MIN / -1 wraps to MIN, a divisor of 0 gives 0;
 // - kRem is on integers only: fmod has become exact steps of divide and subtract;
+// - kDot is where dot_form() says that the target has it;
 // - bool operands occur only in kAnd, kOr, kXor, kSelect, kBroadcast and kCast.
 ir::Kernel legalize_kernel(ir::Kernel kernel, const CpuTarget& target);
 

@@ -47,6 +47,7 @@ class KernelBuilder {
  public:
   KernelBuilder(const Kernel& kernel, const CpuTarget& target, llvm::Module& module)
       : kernel_(kernel),
+        target_(target),
         module_(module),
         context_(module.getContext()),
         builder_(context_),
@@ -55,7 +56,7 @@ class KernelBuilder {
   void build() {
     Function* body = declare_body();
     builder_.SetInsertPoint(BasicBlock::Create(context_, "entry", body));
-    ValueBuilder values(kernel_, builder_, array_pointers(body));
+    ValueBuilder values(kernel_, target_, builder_, array_pointers(body));
     values_ = &values;
     guard_empty_range();
     configure_matrices();
@@ -81,6 +82,7 @@ class KernelBuilder {
   llvm::Type* i64() { return llvm::Type::getInt64Ty(context_); }
 
   const Kernel& kernel_;
+  const CpuTarget& target_;
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> builder_;

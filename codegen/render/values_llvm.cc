@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/render/values_llvm.h"
 
+#include <llvm/IR/IntrinsicsAArch64.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <numeric>
+
+#include "codegen/render/dot.h"
 
 namespace camshaft::render {
 
@@ -50,9 +55,13 @@ llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype) {
   return dtype == DType::kBool ? llvm::Type::getInt8Ty(context) : scalar_type(context, dtype);
 }
 
-ValueBuilder::ValueBuilder(const ir::Kernel& kernel, llvm::IRBuilder<>& builder,
-                           std::vector<Value*> arrays)
-    : kernel_(kernel), builder_(builder), order_(kernel), arrays_(std::move(arrays)) {
+ValueBuilder::ValueBuilder(const ir::Kernel& kernel, const CpuTarget& target,
+                           llvm::IRBuilder<>& builder, std::vector<Value*> arrays)
+    : kernel_(kernel),
+      target_(target),
+      builder_(builder),
+      order_(kernel),
+      arrays_(std::move(arrays)) {
   vars_.resize(kernel.vars().size());
   values_.resize(static_cast<size_t>(kernel.expr_count()));
 }
@@ -131,6 +140,8 @@ Value* ValueBuilder::build(const Expr& e) {
       return builder_.CreateSelect(arg(e, 0), arg(e, 1), arg(e, 2));
     case KOp::kCast:
       return build_cast(e);
+    case KOp::kDot:
+      return build_dot(e);
     case KOp::kBitcast:
       return builder_.CreateBitCast(arg(e, 0), type_of(e.type));
     case KOp::kFma:
@@ -296,6 +307,63 @@ Value* ValueBuilder::build_cast(const Expr& e) {
     return is_signed(from) ? builder_.CreateSIToFP(a, type) : builder_.CreateUIToFP(a, type);
   }
   return builder_.CreateIntCast(a, type, is_signed(from));
+}
+
+namespace {
+
+// The sums of neighbouring products of lanes of 16 bits: a register of `lanes` words.
+llvm::Intrinsic::ID pair_sums(int32_t lanes) {
+  return lanes == 4   ? llvm::Intrinsic::x86_sse2_pmadd_wd
+         : lanes == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
+                      : llvm::Intrinsic::x86_avx512_pmaddw_d_512;
+}
+
+llvm::Intrinsic::ID vnni_dot(int32_t lanes) {
+  return lanes == 4   ? llvm::Intrinsic::x86_avx512_vpdpbusd_128
+         : lanes == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
+                      : llvm::Intrinsic::x86_avx512_vpdpbusd_512;
+}
+
+}  // namespace
+
+Value* ValueBuilder::build_dot(const Expr& e) {
+  Value* sum = arg(e, 0);
+  const DotForm form = dot_form(target_, e.type.lanes);
+  if (form == DotForm::kVnni) {
+    return builder_.CreateIntrinsic(vnni_dot(e.type.lanes), {}, {sum, arg(e, 1), arg(e, 2)});
+  }
+  const auto as = [&](Value* words, unsigned bits) {
+    return builder_.CreateBitCast(
+        words, llvm::FixedVectorType::get(builder_.getIntNTy(bits),
+                                          static_cast<unsigned>(e.type.lanes) * 32 / bits));
+  };
+  if (form == DotForm::kPairs) {
+    Value* a = as(arg(e, 1), 16);
+    Value* b = as(arg(e, 2), 16);
+    const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(a->getType(), value); };
+    Value* even = builder_.CreateIntrinsic(
+        pair_sums(e.type.lanes), {},
+        {builder_.CreateAnd(a, number(0xff)),
+         builder_.CreateAShr(builder_.CreateShl(b, number(8)), number(8))});
+    Value* odd = builder_.CreateIntrinsic(
+        pair_sums(e.type.lanes), {},
+        {builder_.CreateLShr(a, number(8)), builder_.CreateAShr(b, number(8))});
+    return builder_.CreateAdd(sum, builder_.CreateAdd(even, odd));
+  }
+  Value* a = as(arg(e, 1), 8);
+  Value* b = as(arg(e, 2), 8);
+  const auto dot = [&](llvm::Intrinsic::ID intrinsic, Value* to, Value* left) {
+    return builder_.CreateIntrinsic(intrinsic, {to->getType(), b->getType()}, {to, left, b});
+  };
+  if (form == DotForm::kUsdot) return dot(llvm::Intrinsic::aarch64_neon_usdot, sum, a);
+  CAMSHAFT_CHECK(form == DotForm::kSdot);
+  // 128 is no i8: twice 64.
+  Value* half = llvm::ConstantInt::get(a->getType(), 64);
+  Value* offset =
+      dot(llvm::Intrinsic::aarch64_neon_sdot, llvm::Constant::getNullValue(sum->getType()), half);
+  offset = dot(llvm::Intrinsic::aarch64_neon_sdot, offset, half);
+  Value* shifted = builder_.CreateXor(a, llvm::ConstantInt::get(a->getType(), 0x80));
+  return dot(llvm::Intrinsic::aarch64_neon_sdot, builder_.CreateAdd(sum, offset), shifted);
 }
 
 Value* ValueBuilder::build_math(const Expr& e) {

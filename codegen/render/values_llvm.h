@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/ir/kernel.h"
+#include "codegen/render/render.h"
 #include "codegen/render/strided.h"
 #include "codegen/render/walk.h"
 
@@ -21,7 +22,7 @@ llvm::Type* memory_type(llvm::LLVMContext& context, ir::DType dtype);
 class ValueBuilder {
  public:
   // `arrays` holds a pointer to each of the kernel's arrays.
-  ValueBuilder(const ir::Kernel& kernel, llvm::IRBuilder<>& builder,
+  ValueBuilder(const ir::Kernel& kernel, const CpuTarget& target, llvm::IRBuilder<>& builder,
                std::vector<llvm::Value*> arrays);
 
   // Builds what a statement evaluates. Values of the statement before are forgotten, since its
@@ -57,9 +58,11 @@ class ValueBuilder {
   llvm::Value* build_compare(ir::KOp op, ir::DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* build_min_max(bool is_max, ir::DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* build_cast(const ir::Expr& e);
+  llvm::Value* build_dot(const ir::Expr& e);
   llvm::Value* build_math(const ir::Expr& e);
 
   const ir::Kernel& kernel_;
+  const CpuTarget& target_;
   llvm::IRBuilder<>& builder_;
   StmtOrder order_;
   std::vector<llvm::Value*> arrays_;

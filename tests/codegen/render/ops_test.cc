@@ -120,6 +120,7 @@ Kernel integer_ops(DType dtype, int32_t lanes) {
   k.output("shl", k.kernel().binary(KOp::kShl, k.a(), amount));
   k.output("shr", k.kernel().binary(KOp::kShr, k.a(), amount));
   k.output("shr_constant", k.kernel().binary(KOp::kShr, k.a(), k.constant(3)));
+  if (dtype == DType::kInt32) k.output("dot", k.kernel().dot(k.a(), k.b(), k.c()));
   k.output("constant_shl", k.kernel().binary(KOp::kShl, k.constant(1), amount));
   return k.finish();
 }
@@ -136,7 +137,7 @@ Kernel bool_ops(int32_t lanes) {
 
 std::vector<Kernel> all_kernels(const MathSupport& math) {
   std::vector<Kernel> kernels;
-  for (const int32_t lanes : {1, 2, 8, 16}) {
+  for (const int32_t lanes : {1, 2, 4, 8, 16}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
       kernels.push_back(float_ops(dtype, lanes, math));
     }
