@@ -35,9 +35,11 @@ for i in range(1000000):
 """
 
 
-# Waits for controls for ten minutes.
+# Waits for controls for ten minutes. What a shell runs in the background is started with interrupts
+# ignored, and so are the tests then.
 WAITER = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from camshaft import messaging
 sub = messaging.SubMaster(["controls"], prefix=sys.argv[2])
