@@ -170,18 +170,41 @@ class OpenClC final : public CDialect {
     return alignment >= type.lanes * static_cast<int64_t>(base::dtype_size_bytes(type.dtype));
   }
 
-  // By way of memory: the only conversions that a device without cl_khr_fp16 has.
-  CFunction half_to_float(int32_t lanes) const {
+  // Conversions by way of memory are the only ones that a device without cl_khr_fp16 has. NVIDIA's
+  // are such, but have instructions, so for them the device defines CAMSHAFT_PTX.
+  static CFunction half_to_float(int32_t lanes) {
     const std::string count = lanes == 1 ? "" : std::to_string(lanes);
-    const std::string name = "half" + count + "_to_float";
-    return {name, "float" + count + " " + name + "(ushort" + count + " x) { return vload_half" +
-                      count + "(0, (const half*)&x); }\n"};
+    return half_function("half" + count + "_to_float", "ushort" + count, "float", lanes,
+                         "return vload_half" + count + "(0, (const half*)&x);",
+                         R"(asm("cvt.f32.f16 %0, %1;" : "=f"(r$) : "h"(x$)))");
   }
-  CFunction float_to_half(int32_t lanes) const {
+  static CFunction float_to_half(int32_t lanes) {
     const std::string count = lanes == 1 ? "" : std::to_string(lanes);
-    const std::string name = "half" + count + "_of_float";
-    return {name, "ushort" + count + " " + name + "(float" + count + " x) { ushort" + count +
-                      " bits; vstore_half" + count + "_rte(x, 0, (half*)&bits); return bits; }\n"};
+    return half_function(
+        "half" + count + "_of_float", "float" + count, "ushort", lanes,
+        "ushort" + count + " bits; vstore_half" + count + "_rte(x, 0, (half*)&bits); return bits;",
+        R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r$) : "f"(x$)))");
+  }
+  // A function from lanes of type `from` to as many of scalar type `to`: `body`, or `instruction`
+  // for each lane, of which r$ is the result and x$ the operand.
+  static CFunction half_function(const std::string& name, const std::string& from,
+                                 const std::string& to, int32_t lanes, const std::string& body,
+                                 const std::string& instruction) {
+    const std::string result = lanes == 1 ? to : to + std::to_string(lanes);
+    const std::string head = result + " " + name + "(" + from + " x) { ";
+    std::string by_lane;
+    std::string results;
+    for (int lane = 0; lane < lanes; ++lane) {
+      const std::string digit(1, "0123456789abcdef"[lane]);
+      by_lane += to + " r" + digit + "; ";
+      std::string text = instruction;
+      text.replace(text.find("r$"), 2, "r" + digit);
+      text.replace(text.find("x$"), 2, lanes == 1 ? "x" : "x.s" + digit);
+      by_lane += text + "; ";
+      results += (lane == 0 ? "r" : ", r") + digit;
+    }
+    return {name, "#ifdef CAMSHAFT_PTX\n" + head + by_lane + "return (" + result + ")(" + results +
+                      "); }\n#else\n" + head + body + " }\n#endif\n"};
   }
 
   bool is_narrow_;  // i64 is an int

@@ -18,6 +18,7 @@ using base::Code;
 std::string build_options(const FoundDevice& device) {
   std::string options = "-cl-std=CL1.2 -cl-denorms-are-zero";
   if (device.rounds_division) options += " -cl-fp32-correctly-rounded-divide-sqrt";
+  if (device.is_nvidia) options += " -D CAMSHAFT_PTX";  // its assembler's instructions may be used
   return options;
 }
 
