@@ -86,6 +86,8 @@ def trimmed(arrays, name, shape):
 
 class RealNetworks(unittest.TestCase):
     targets = TARGETS
+    options = ()  # of compiling
+    limits_cost = True  # whether the compiler's time and memory are held against limits
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -100,13 +102,14 @@ class RealNetworks(unittest.TestCase):
         options = [word for shape in shapes for word in ("--shape", shape)]
         model = with_frozen(network.path, network.frozen, self.folder)
         done, seconds, memory = measured(
-            [CAMSHAFT, "compile", model, "--target", target, "-o", plan, *options])
+            [CAMSHAFT, "compile", model, "--target", target, "-o", plan, *options, *self.options])
         self.assertEqual(done.returncode, 0, done.stdout[-3000:])
         weights = networks.weight_bytes(network.path)
         print("%-34s %-4s %6.1f s %7.0f MiB of %7.0f MiB" % (
             network.name, target, seconds, memory / MIB, (4 * weights + MEMORY_LIMIT) / MIB))
-        self.assertLess(memory, 4 * weights + MEMORY_LIMIT)
-        self.assertLess(seconds, CPU_SECONDS_LIMIT)
+        if self.limits_cost:
+            self.assertLess(memory, 4 * weights + MEMORY_LIMIT)
+            self.assertLess(seconds, CPU_SECONDS_LIMIT)
         return plan
 
     def run_plan(self, plan, inputs, expected):

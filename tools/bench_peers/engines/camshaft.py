@@ -33,7 +33,7 @@ def _check(status):
 
 
 class Engine:
-    """A session on the device `cpu`."""
+    """A session on the device `cpu`, or another."""
 
     TARGET = "llvm"
 
@@ -48,16 +48,17 @@ class Engine:
             raise RuntimeError(one_sentence(done.stderr))
         return plan
 
-    def __init__(self, path, inputs, output_names, threads, cpus):
+    def __init__(self, path, inputs, output_names, threads, cpus, device="cpu"):
         self._plan, self._device, self._session = (ctypes.c_void_p() for _ in range(3))
         _check(_LIBRARY.camshaft_plan_open(path.encode(), None, ctypes.byref(self._plan)))
         options = _DeviceOptions(ctypes.sizeof(_DeviceOptions), threads, threads,
                                  (ctypes.c_uint32 * threads)(*cpus[:threads]), 0)
-        _check(_LIBRARY.camshaft_device_open(b"cpu", ctypes.byref(options),
+        _check(_LIBRARY.camshaft_device_open(device.encode(), ctypes.byref(options),
                                              ctypes.byref(self._device)))
         _check(_LIBRARY.camshaft_session_open(self._plan, self._device, None,
                                               ctypes.byref(self._session)))
-        os.sched_setaffinity(0, {cpus[0]})  # this thread works too; the others have their own
+        if device == "cpu":
+            os.sched_setaffinity(0, {cpus[0]})  # this thread works too; the others have their own
         for name, value in inputs.items():
             self._set_input(name, np.ascontiguousarray(value))
 
