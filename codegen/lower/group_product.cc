@@ -46,7 +46,10 @@ class Emitter {
       std::vector<Stmt> body;
       pixel_tile_ = let(kernel_, body, "pt", kernel_.mod(t, shape_.pixel_tiles));
       channel_tile_ = let(kernel_, body, "ct", kernel_.mod(rest, shape_.channel_tiles));
-      set_ = let(kernel_, body, "set", kernel_.div(rest, shape_.channel_tiles));
+      // A constant shows where texels begin.
+      set_ = product_.sets == 1
+                 ? kernel_.int_const(0)
+                 : let(kernel_, body, "set", kernel_.div(rest, shape_.channel_tiles));
       append(body, items([&](ExprId item) { return sum_tile(item); }));
       if (!is_sliced()) return body;
       body.push_back(ir::make_barrier());
@@ -88,8 +91,8 @@ class Emitter {
       for (int64_t k = 0; k < product_.inner; ++k) {
         for (int64_t lane = 0; lane < product_.lanes; ++lane) {
           const int64_t channel = tile * product_.lanes + lane;
-          channel < product_.channels ? packer.put(product_.weight_place(set, channel, tap, k))
-                                      : packer.skip();
+          const bool is_there = channel < product_.channels && k < product_.known_inner;
+          is_there ? packer.put(product_.weight_place(set, channel, tap, k)) : packer.skip();
         }
       }
     }
@@ -286,8 +289,8 @@ class Emitter {
     if (has_whole_tiles()) {
       body = loop(kernel_, "v", count, LoopKind::kVector, one);
     } else if (stores_texels()) {
-      body = {ir::make_if(kernel_.binary(KOp::kLt, channel, kernel_.int_const(product_.channels)),
-                          loop(kernel_, "v", count, LoopKind::kVector, one))};
+      body =
+          store_texels(pixel, channel, loop(kernel_, "v", count, LoopKind::kVector, one), sum_of);
     } else {
       for (int64_t v = 0; v < count; ++v) {
         const ExprId lane = kernel_.int_const(v);
@@ -299,6 +302,31 @@ class Emitter {
     if (has_whole_pixels()) return body;
     return {ir::make_if(kernel_.binary(KOp::kLt, pixel, kernel_.int_const(product_.pixels)),
                         std::move(body))};
+  }
+
+  // `whole` where all of a texel's channels are there; where some are, zeros in the others' place.
+  std::vector<Stmt> store_texels(ExprId pixel, ExprId channel, std::vector<Stmt> whole,
+                                 const std::function<ExprId(ExprId)>& sum_of) {
+    const int64_t rest = product_.channels % base::kTexelElements;
+    const ExprId end = kernel_.int_const(product_.channels - rest);
+    std::vector<Stmt> body = {
+        ir::make_if(kernel_.binary(KOp::kLt, channel, end), std::move(whole))};
+    if (rest == 0 || product_.sets > 1) return body;
+    const auto one = [&](ExprId lane) -> std::vector<Stmt> {
+      const ExprId there = kernel_.binary(KOp::kMin, lane, kernel_.int_const(rest - 1));
+      const ExprId sum = sum_of(lane);
+      evaluator_.bind(product_.node, [sum](const Index&) { return sum; });
+      const ExprId value =
+          evaluator_.value(task_.region.output, output_index(pixel, kernel_.add(end, there)));
+      evaluator_.unbind(product_.node);
+      const ExprId is_there = kernel_.binary(KOp::kLt, lane, kernel_.int_const(rest));
+      const ExprId zero = kernel_.splat(0, {kernel_.expr(value).type.dtype, 1});
+      return {evaluator_.store_output(frame_.output, output_index(pixel, kernel_.add(end, lane)),
+                                      kernel_.select(is_there, value, zero))};
+    };
+    body.push_back(ir::make_if(kernel_.binary(KOp::kEq, channel, end),
+                               loop(kernel_, "v", base::kTexelElements, LoopKind::kVector, one)));
+    return body;
   }
 
   Index output_index(ExprId pixel, ExprId channel) {

@@ -23,7 +23,9 @@ struct GroupProduct {
   int64_t rows = 0;       // of one matrix
   int64_t channels = 0;   // output channels, or columns
   int64_t taps = 1;
-  int64_t inner = 0;              // input channels of a set, or columns of the left side
+  int64_t inner = 0;              // input channels of a set, or columns of the left side; of an
+                                  // image of padded channels with these
+  int64_t known_inner = 0;        // without them
   int64_t step = 1;               // inner elements that are read at once: they lie together
   int64_t lanes = 8;              // channels of a tile
   std::vector<bool> is_bordered;  // by spatial axis of a convolution: see PixelWindow

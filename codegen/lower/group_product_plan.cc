@@ -38,10 +38,14 @@ void set_convolution(const Task& task, GroupProduct& product) {
   product.pixels = node.type.shape[0] * product.window.pixels();
   product.channels = w[0] / product.sets;
   product.taps = product.window.taps();
-  product.inner = w[1];
+  product.inner = product.known_inner = w[1];
   product.known = product.w;
   const int64_t block =
       task.has_buffer(product.x) ? task.schedule.buffer(product.x).layout.channel_block : 1;
+  // What pads an image's channels is zeros, and so are the weights for it.
+  if (task.is_image(product.x) && block > 1 && product.sets == 1) {
+    product.inner = schedule::texel_channels(product.inner);
+  }
   product.step = block > 1 && product.inner % block == 0 ? block : even_step(product.inner);
   product.is_bordered = is_bordered(task, product.x);
 }
@@ -51,7 +55,7 @@ void set_matrix_product(const Task& task, GroupProduct& product) {
   product.batch_shape.assign(x.begin(), x.end() - 2);
   for (int64_t extent : product.batch_shape) product.sets *= extent;
   product.rows = product.pixels = x[x.size() - 2];
-  product.inner = x.back();
+  product.inner = product.known_inner = x.back();
   product.channels = task.type(product.w).shape.back();
   product.step = even_step(product.inner);
   if (task.is_image(product.x)) product.step = base::kTexelElements;
@@ -106,7 +110,7 @@ bool fits(const GroupProduct& product, const Knobs& knobs) {
 
 int64_t GroupProduct::weight_place(int64_t set, int64_t channel, int64_t tap, int64_t k) const {
   if (!is_conv) return k * channels + channel;
-  return ((set * channels + channel) * inner + k) * taps + tap;
+  return ((set * channels + channel) * known_inner + k) * taps + tap;
 }
 
 bool is_group_product(const Task& task) {

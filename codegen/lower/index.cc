@@ -27,7 +27,8 @@ ExprId row_offset(Kernel& kernel, const Shape& shape, schedule::Layout layout, c
   ExprId row = row_number(kernel, shape, has_channels, index);
   row = kernel.mul(row, layout.row_texels * base::kTexelElements);
   if (!has_channels) return kernel.add(row, index.back());
-  return kernel.add(row, kernel.add(kernel.mul(index.back(), shape[1]), index[1]));
+  return kernel.add(
+      row, kernel.add(kernel.mul(index.back(), schedule::texel_channels(shape[1])), index[1]));
 }
 
 }  // namespace
@@ -49,7 +50,8 @@ ExprId layout_offset(Kernel& kernel, const Shape& shape, schedule::Layout layout
 ExprId bordered_texel(Kernel& kernel, ir::ArrayId image, const Shape& shape, const Index& index) {
   const int64_t elements = base::kTexelElements;
   const ExprId column =
-      kernel.add(kernel.mul(index.back(), shape[1] / elements), kernel.div(index[1], elements));
+      kernel.add(kernel.mul(index.back(), schedule::texel_channels(shape[1]) / elements),
+                 kernel.div(index[1], elements));
   return kernel.texel(image, column, row_number(kernel, shape, true, index),
                       kernel.mod(index[1], elements));
 }

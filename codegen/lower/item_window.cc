@@ -44,7 +44,7 @@ class Emitter {
   }
 
   LoweredKernel emit() {
-    const int64_t sets = channels() / lanes_;
+    const int64_t sets = this->sets();
     const int64_t batch = task_.type(node_.inputs[0]).shape[0];
     set_thread_loop(kernel_, batch * sets * pixels_.pixels(), [&](ExprId t) {
       std::vector<Stmt> body;
@@ -59,7 +59,7 @@ class Emitter {
              }));
       append(body, loop(kernel_, "tap", window_.taps(), LoopKind::kSerial,
                         [&](ExprId tap) { return tap_body(tap); }));
-      append(body, vector([&](ExprId v) { return store(v); }));
+      append(body, leftover() == 0 ? vector([&](ExprId v) { return store(v); }) : store_texels());
       return body;
     });
     return std::move(frame_.lowered);
@@ -68,19 +68,22 @@ class Emitter {
  private:
   DType dtype() const { return compute_dtype(node_.type.dtype); }
   int64_t channels() const { return node_.type.shape[1]; }
+  int64_t sets() const { return (channels() + lanes_ - 1) / lanes_; }
+  // Channels of the last set, an image's padded texel; 0: all.
+  int64_t leftover() const { return channels() % lanes_; }
   const ir::PoolAttrs& pool() const { return node_.as<ir::PoolAttrs>(); }
   bool is_max() const { return !is_conv_ && pool().kind == ir::PoolKind::kMax; }
 
   // [vector of channels][tap][lane]
   void pack_weights() {
     const int64_t taps = window_.taps();
-    tiles_ = weight_tiles(task_, node_.inputs[1], channels() / lanes_, taps * lanes_);
+    tiles_ = weight_tiles(task_, node_.inputs[1], sets(), taps * lanes_);
     weights_ = PackedWeights(frame_, "w", node_.inputs[1], tiles_, [&](WeightPacker& packer) {
       for (int64_t first = 0; first < channels(); first += lanes_) {
         packer.go_to(tiles_.place(first / lanes_));
         for (int64_t tap = 0; tap < taps; ++tap) {
           for (int64_t lane = 0; lane < lanes_; ++lane) {
-            packer.put((first + lane) * taps + tap);
+            first + lane < channels() ? packer.put((first + lane) * taps + tap) : packer.skip();
           }
         }
       }
@@ -100,8 +103,12 @@ class Emitter {
     std::vector<Stmt> body;
     const PixelWindow::Tap tap = pixels_.tap(pixel_, number, body);
     append(body, vector([&](ExprId v) -> std::vector<Stmt> {
-             const Index at = channel_index(pixel_.n, kernel_.add(channel_, v), tap.place);
              const NodeId from = node_.inputs[0];
+             ExprId channel = kernel_.add(channel_, v);
+             if (leftover() > 0 && !task_.is_image(from)) {
+               channel = kernel_.binary(KOp::kMin, channel, kernel_.int_const(channels() - 1));
+             }
+             const Index at = channel_index(pixel_.n, channel, tap.place);
              ExprId x = is_bordered_.empty() ? evaluator_.value(from, at)
                                              : bordered_texel(kernel_, frame_.arrays.at(from),
                                                               task_.type(from).shape, at);
@@ -119,18 +126,43 @@ class Emitter {
     return multiply_add(kernel_, x, weights_.vector(kernel_, kernel_.add(at, v), 1), sum);
   }
 
+  // Whole texels, and the last one, in which zeros stand for the channels that are missing.
+  std::vector<Stmt> store_texels() {
+    const ExprId is_last = kernel_.binary(KOp::kEq, set_, kernel_.int_const(sets() - 1));
+    const ExprId is_whole = kernel_.binary(KOp::kLt, set_, kernel_.int_const(sets() - 1));
+    std::vector<Stmt> body;
+    body.push_back(ir::make_if(is_whole, vector([&](ExprId v) { return store(v); })));
+    body.push_back(ir::make_if(
+        is_last, vector([&](ExprId v) -> std::vector<Stmt> {
+          const ExprId first = kernel_.int_const(channels() - leftover());
+          const ExprId there = kernel_.binary(KOp::kMin, v, kernel_.int_const(leftover() - 1));
+          const ExprId value =
+              result(v, channel_index(pixel_.n, kernel_.add(first, there), pixel_.out));
+          const ExprId zero = kernel_.splat(0, {kernel_.expr(value).type.dtype, 1});
+          const ExprId is_there = kernel_.binary(KOp::kLt, v, kernel_.int_const(leftover()));
+          return {evaluator_.store_output(
+              frame_.output, channel_index(pixel_.n, kernel_.add(first, v), pixel_.out),
+              kernel_.select(is_there, value, zero))};
+        })));
+    return body;
+  }
+
   std::vector<Stmt> store(ExprId v) {
+    const Index index = channel_index(pixel_.n, kernel_.add(channel_, v), pixel_.out);
+    return {evaluator_.store_output(frame_.output, index, result(v, index))};
+  }
+
+  // Of lane v, as element `index` of the region's output.
+  ExprId result(ExprId v, const Index& index) {
     ExprId result = kernel_.load(acc_, v);
     if (!is_conv_ && !is_max()) {
       const ExprId taps = pixels_.counted_taps(pixel_, pool().count_include_pad);
       result = kernel_.binary(KOp::kDiv, result, kernel_.cast(taps, dtype()));
     }
     evaluator_.bind(task_.region.root, [result](const Index&) { return result; });
-    const Index index = channel_index(pixel_.n, kernel_.add(channel_, v), pixel_.out);
-    std::vector<Stmt> body = {evaluator_.store_output(
-        frame_.output, index, evaluator_.value(task_.region.output, index))};
+    const ExprId value = evaluator_.value(task_.region.output, index);
     evaluator_.unbind(task_.region.root);
-    return body;
+    return value;
   }
 
   const Task& task_;

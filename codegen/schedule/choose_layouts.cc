@@ -61,13 +61,16 @@ int64_t padded_texels(int64_t texels) {
 }
 
 // The image of a value with channels or, without, with its last axis in a row; width 0 where it has
-// none.
+// none. A single channel is none: three quarters would be padding.
 ir::ImageShape value_image(const ir::TensorType& type, bool has_channels) {
-  const int64_t innermost = has_channels ? type.shape[1] : type.shape.back();
+  const int64_t channels = has_channels ? type.shape[1] : type.shape.back();
+  const int64_t innermost = has_channels ? texel_channels(channels) : channels;
   ir::ImageShape image;
-  if (innermost % base::kTexelElements != 0 || type.elements() == 0) return image;
-  image.width = innermost / base::kTexelElements * (has_channels ? type.shape.back() : 1);
-  image.height = type.elements() / (image.width * base::kTexelElements);
+  const bool is_whole = innermost % base::kTexelElements == 0 && innermost <= 2 * channels;
+  if (!is_whole || type.elements() == 0) return image;
+  const int64_t columns = has_channels ? type.shape.back() : 1;
+  image.width = innermost / base::kTexelElements * columns;
+  image.height = type.elements() / (channels * columns);
   image.pitch = padded_texels(image.width);
   return image;
 }
@@ -149,6 +152,8 @@ void take_as_buffer(Schedule& schedule, NodeId value) {
   BufferInfo& buffer = schedule.buffers[static_cast<size_t>(number)];
   buffer.image = {};
   buffer.layout.row_texels = 0;
+  const int32_t block = buffer.layout.channel_block;
+  if (block > 1 && schedule.type(value).shape[1] % block != 0) buffer.layout.channel_block = 1;
   buffer.size_bytes = schedule.type(value).size_bytes();
 }
 

@@ -31,6 +31,7 @@
 
 #include "codegen/ir/graph.h"
 #include "codegen/ir/kernel.h"
+#include "runtime/base/image.h"
 #include "runtime/base/status.h"
 
 namespace camshaft::schedule {
@@ -43,8 +44,9 @@ using ir::NodeId;
 // lies as [N, C/b, H, W, b]. With b == C that is channels-last.
 // row_texels p > 0 is for images: rows begin 4 * p elements apart. With channel_block 4, [N, C, H,
 // W] lies as [N, H, W, C/4, 4], and W, C/4 and 4 are a row: before its first and behind its last
-// column an image reads as zeros, as a padding does. With channel_block 1 (rank >= 2) the last axis
-// is a row.
+// column an image reads as zeros, as a padding does. Where 4 does not divide C, the channels are
+// padded with zeros to texel_channels(C); whatever writes such an image writes the zeros, too. With
+// channel_block 1 (rank >= 2) the last axis is a row.
 struct Layout {
   int32_t channel_block = 1;
   int64_t row_texels = 0;
@@ -71,6 +73,10 @@ inline constexpr int64_t kBufferAlignment = 64;
 // Of images: so that devices which show bytes of a buffer as an image can show these.
 inline constexpr int64_t kImageAlignment = 1024;
 inline constexpr int64_t kImageRowTexels = 64;  // that the pitch is a multiple of
+// So many channels as are whole texels.
+constexpr int64_t texel_channels(int64_t channels) {
+  return (channels + base::kTexelElements - 1) / base::kTexelElements * base::kTexelElements;
+}
 
 struct Region {
   NodeId root = kNoNode;

@@ -129,6 +129,42 @@ TEST_CASE("images: convolutions of many shapes") {
   }
 }
 
+TEST_CASE("images: channels that 4 does not divide are padded") {
+  for (const Conv& conv :
+       {Conv{1, 6, 9, 3, 1, 1, 1}, Conv{2, 5, 7, 3, 2, 1, 1}, Conv{1, 7, 6, 1, 1, 0, 1},
+        Conv{1, 6, 9, 3, 2, 1, 6}, Conv{2, 10, 5, 5, 1, 2, 10}, Conv{1, 58, 4, 3, 1, 1, 1}}) {
+    for (const size_t which : {size_t{0}, size_t{5}}) {
+      CHECK(check_images(conv_text(conv), which).images == 2);
+    }
+  }
+  // Texels that two groups would share: the grouped convolution's result is a buffer.
+  CHECK(check_images(conv_text({1, 12, 6, 3, 1, 1, 2})).images == 1);
+  CHECK(check_images(conv_text({1, 10, 6, 3, 1, 1, 2})).images == 1);
+  // Of one channel most would be padding.
+  CHECK(check_images(conv_text({1, 1, 6, 3, 1, 1, 1})).images == 0);
+}
+
+TEST_CASE("images: pools and residuals of padded channels") {
+  const ImageRun run = check_images(R"(graph "g" {
+    %x = input "x" : f32[1x3x8x8]
+    %w = constant {seed 3} : f32[6x3x3x3]
+    %b = constant {seed 4} : f32[6]
+    %bb = reshape(%b) {shape=[1,6,1,1]}
+    %bc = broadcast(%bb) {shape=[1,6,8,8]}
+    %c = conv(%x, %w) {strides=[1,1], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=1}
+    %d = add(%c, %bc)
+    %p = pool(%d) {kind=max, kernel=[3,3], strides=[1,1], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1]}
+    %q = pool(%p) {kind=average, kernel=[2,2], strides=[1,1], dilations=[1,1], pads_begin=[0,0], pads_end=[1,1]}
+    %v = constant {seed 5} : f32[6x6x3x3]
+    %e = conv(%q, %v) {strides=[1,1], dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], groups=1}
+    %s = add(%e, %d)
+    %u = constant {seed 6} : f32[4x6x1x1]
+    %f = conv(%s, %u) {strides=[1,1], dilations=[1,1], pads_begin=[0,0], pads_end=[0,0], groups=1}
+    output "y" = %f
+  })");
+  CHECK(run.images == 4);
+}
+
 TEST_CASE("images: every way to share a convolution among items is right") {
   const std::string text = conv_text({1, 20, 5, 3, 1, 1, 1});
   for (size_t which = 0; which < 90; which += 6) {
@@ -149,7 +185,7 @@ TEST_CASE("images: the border of an image is a convolution's padding") {
   }
 }
 
-TEST_CASE("images: what is beyond the limit, or not of whole texels, is a buffer") {
+TEST_CASE("images: what is beyond the limit is a buffer") {
   const std::string text = conv_text({1, 8, 9, 3, 1, 1, 1});
   // Values are 9 * 8 / 4 texels wide and 9 high.
   const ImageRun whole = check_images(text, 0, {4096, 9});
@@ -161,7 +197,6 @@ TEST_CASE("images: what is beyond the limit, or not of whole texels, is a buffer
   CHECK(narrow.weight_images == 2);  // not 8 inner elements times 9 taps, of a texel each
   CHECK(check_images(text, 0, {18, 8}).images == 0);
   CHECK(check_images(text, 0, {0, 0}).images == 0);
-  CHECK(check_images(conv_text({1, 6, 9, 3, 1, 1, 1})).images == 0);
 }
 
 TEST_CASE("images: pools, sums, pieces and what reads them as elements") {

@@ -61,7 +61,7 @@ inline ScheduleRun run_schedule(const Schedule& schedule, const std::vector<ir::
   for (const schedule::BufferInfo& buffer : schedule.buffers) {
     if (buffer.part_of >= 0) continue;
     std::vector<std::byte>& bytes = memory[static_cast<size_t>(buffer.value)];
-    bytes.assign(static_cast<size_t>(buffer.size_bytes), std::byte{0xcd});
+    bytes.assign(static_cast<size_t>(buffer.size_bytes), std::byte{0xff});  // floats: NaN
     if (buffer.kind == schedule::BufferKind::kInput) {
       bytes = inputs[static_cast<size_t>(buffer.io_index)].bytes;
     } else if (buffer.kind == schedule::BufferKind::kConstant) {
