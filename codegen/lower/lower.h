@@ -86,6 +86,7 @@ struct Strategy {
   bool (*pays)(const Task& task);     // where it can: is it better than what follows in the table?
   std::vector<Knobs> (*knobs)(const Task& task);  // never empty where matches() is true
   LoweredKernel (*emit)(const Task& task, const Knobs& knobs);
+  bool is_for_gpus = false;  // made for them, and for nothing else
 };
 
 // The table, in order of preference; the last row is fallback. `find_strategy` is null if there is

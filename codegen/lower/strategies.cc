@@ -15,10 +15,13 @@ bool always(const Task&) {
 #define CAMSHAFT_STRATEGY(name) {#name, matches_##name, always, knobs_##name, emit_##name}
 #define CAMSHAFT_STRATEGY_THAT_PAYS(name) \
   {#name, matches_##name, pays_##name, knobs_##name, emit_##name}
+#define CAMSHAFT_STRATEGY_OF_GPUS(name) \
+  {#name, matches_##name, always, knobs_##name, emit_##name, true}
 constexpr Strategy kStrategies[] = {
-    CAMSHAFT_STRATEGY(item_window),
-    CAMSHAFT_STRATEGY(group_product),
-    CAMSHAFT_STRATEGY(group_rows),
+    CAMSHAFT_STRATEGY_OF_GPUS(item_window),
+    CAMSHAFT_STRATEGY_OF_GPUS(group_product),
+    CAMSHAFT_STRATEGY_OF_GPUS(group_winograd),
+    CAMSHAFT_STRATEGY_OF_GPUS(group_rows),
     CAMSHAFT_STRATEGY(conv_depthwise),
     CAMSHAFT_STRATEGY_THAT_PAYS(conv_depthwise_rows),
     CAMSHAFT_STRATEGY(conv_matrix),
@@ -34,6 +37,7 @@ constexpr Strategy kStrategies[] = {
     CAMSHAFT_STRATEGY(suppress),
     CAMSHAFT_STRATEGY(fallback),
 };
+#undef CAMSHAFT_STRATEGY_OF_GPUS
 #undef CAMSHAFT_STRATEGY_THAT_PAYS
 #undef CAMSHAFT_STRATEGY
 

@@ -15,6 +15,7 @@ namespace camshaft::lower {
 
 CAMSHAFT_DECLARE_STRATEGY(item_window);
 CAMSHAFT_DECLARE_STRATEGY(group_product);
+CAMSHAFT_DECLARE_STRATEGY(group_winograd);
 CAMSHAFT_DECLARE_STRATEGY(group_rows);
 CAMSHAFT_DECLARE_STRATEGY(conv_depthwise);
 CAMSHAFT_DECLARE_STRATEGY(conv_depthwise_rows);

@@ -106,6 +106,17 @@ std::vector<float> winograd_weights(const Task& task, const WinogradConv& conv) 
   return weights;
 }
 
+std::vector<int32_t> accurate_winograds(const Task& task, const WinogradConv& conv) {
+  const std::vector<float> weights = winograd_weights(task, conv);
+  std::vector<int32_t> result;
+  for (const int64_t outputs : kWinogradOutputs) {
+    const double error =
+        winograd_error(make_winograd(outputs), weights.data(), conv.out_channels, conv.in_channels);
+    if (outputs == 2 || error <= kMaxError) result.push_back(static_cast<int32_t>(outputs));
+  }
+  return result;
+}
+
 WinogradCut cut_winograd(const WinogradConv& conv, const Knobs& knobs, int threads) {
   WinogradCut cut;
   cut.tiles = conv.tiles(knobs.winograd);
@@ -164,18 +175,14 @@ std::vector<Knobs> rank_winograd(const Task& task, const WinogradConv& conv) {
     Knobs knobs;
   };
   std::vector<Candidate> candidates;
-  const std::vector<float> weights = winograd_weights(task, conv);
-  for (const int64_t outputs : kWinogradOutputs) {
-    const double error =
-        winograd_error(make_winograd(outputs), weights.data(), conv.out_channels, conv.in_channels);
-    if (outputs > 2 && error > kMaxError) continue;
+  for (const int32_t outputs : accurate_winograds(task, conv)) {
     const int64_t tiles = conv.tiles(outputs);
     for (const int64_t block : block_sizes(tiles)) {
       std::vector<Knobs> ranked =
           rank_tiles(task.target, {{block, 1}}, conv.out_vectors(), conv.lanes);
       ranked.resize(std::min<size_t>(ranked.size(), 4));
       for (Knobs& knobs : ranked) {
-        knobs.winograd = static_cast<int32_t>(outputs);
+        knobs.winograd = outputs;
         knobs.block = static_cast<int32_t>(block);
         const double cycles = winograd_cycles(task, conv, knobs);
         candidates.push_back({cycles, candidates.size(), knobs});

@@ -33,6 +33,10 @@ std::optional<WinogradConv> find_winograd_conv(const Task& task);
 // [out][in][3][3].
 std::vector<float> winograd_weights(const Task& task, const WinogradConv& conv);
 
+// The sizes of tiles (kWinogradOutputs) that don't lose too much accuracy with these weights; the
+// smallest is always one.
+std::vector<int32_t> accurate_winograds(const Task& task, const WinogradConv& conv);
+
 // How the work is cut. A block of tiles is transformed, multiplied and transformed back before the
 // next one, so that what lies between stays in the caches. Blocks are dealt out in `chunks` and
 // output channels in `groups`; every pair of them is one iteration of the thread loop and has

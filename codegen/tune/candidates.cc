@@ -46,8 +46,11 @@ std::vector<std::vector<Choice>> choices_by_strategy(const lower::Task& task) {
   if (is_general(usual.name)) return result;
   for (const lower::Strategy& strategy : lower::strategies()) {
     if (&strategy == &usual || is_general(strategy.name) || !strategy.matches(task)) continue;
+    if (task.has_images() && !strategy.is_for_gpus) continue;  // they know buffers only
     result.emplace_back();
     append_all(strategy, task, &result.back());
+    // Those made for CPUs are there for devices that are some, which one choice shows.
+    if (task.target.is_gpu && !strategy.is_for_gpus) result.back().resize(1);
   }
   return result;
 }

@@ -98,6 +98,22 @@ const TuningEntry* TuningDb::find(const std::string& target, int threads,
   return found == entries_.end() ? nullptr : &found->second;
 }
 
+std::vector<std::string> TuningDb::devices_of(const std::string& target) const {
+  const std::string head = target_on(target, "");
+  std::vector<std::string> devices;
+  for (const auto& [place, entry] : entries_) {  // in order
+    const std::string& name = std::get<0>(place);
+    if (!name.starts_with(head)) continue;
+    const std::string device = name.substr(head.size());
+    if (devices.empty() || devices.back() != device) devices.push_back(device);
+  }
+  return devices;
+}
+
+std::string target_on(const std::string& target, const std::string& device) {
+  return target + " on " + device;
+}
+
 void TuningDb::put(const std::string& target, int threads, const std::string& key,
                    TuningEntry entry) {
   entries_[{target, threads, key}] = std::move(entry);

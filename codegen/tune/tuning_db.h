@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "runtime/base/status.h"
 
@@ -29,13 +30,19 @@ class TuningDb {
   // Replaces the file as a whole.
   base::Status save(const std::string& path) const;
 
-  // Null if there is none. `target` is "llvm:znver3".
+  // Null if there is none. `target` is "llvm:znver3", or what target_on() says.
   const TuningEntry* find(const std::string& target, int threads, const std::string& key) const;
   void put(const std::string& target, int threads, const std::string& key, TuningEntry entry);
   size_t size() const { return entries_.size(); }
+  // The devices that entries of a target of GPUs were measured on, each once.
+  std::vector<std::string> devices_of(const std::string& target) const;
 
  private:
   std::map<std::tuple<std::string, int, std::string>, TuningEntry> entries_;
 };
+
+// The name under which a database has a target whose kernels are the same on all devices, but not
+// as fast: "opencl on NVIDIA H200 (NVIDIA CUDA)".
+std::string target_on(const std::string& target, const std::string& device);
 
 }  // namespace camshaft::tune

@@ -21,15 +21,6 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Whether `text` has `part` in it, whatever the case of its letters.
-bool has_part(std::string_view text, std::string_view part) {
-  const auto same = [](char a, char b) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return lower(a) == lower(b);
-  };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
-}
-
 // The number of the one device whose name has `part` in it.
 Result<uint32_t> find_named(const Backend& backend, std::string_view part) {
   const std::vector<DeviceInfo> present = backend.probe();
@@ -65,6 +56,14 @@ Result<uint32_t> parse_index(const Backend& backend, std::string_view spec, std:
 }
 
 }  // namespace
+
+bool has_part(std::string_view text, std::string_view part) {
+  const auto same = [](char a, char b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return lower(a) == lower(b);
+  };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
 
 const Backend* find_backend(Backends backends, std::string_view name) {
   for (const Backend& backend : backends) {

@@ -53,6 +53,9 @@ using Backends = std::span<const Backend>;
 // The row with that name, or null.
 const Backend* find_backend(Backends backends, std::string_view name);
 
+// Whether `text` has `part` in it, whatever the case of its letters: how devices are named.
+bool has_part(std::string_view text, std::string_view part);
+
 // The devices of all backends, in the order of the table: what `camshaft devices` shows.
 std::vector<DeviceInfo> list_devices(Backends backends);
 

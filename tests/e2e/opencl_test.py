@@ -123,6 +123,42 @@ class OpenCl(models.CommandTest):
         self.assertEqual(done.returncode, 4)
         self.assertIn(name, done.stderr)
 
+    def test_tuning_is_of_a_device(self):
+        """What was measured on one device is taken without it, and not mixed with another's."""
+        weights = {"w": np.random.default_rng(3).normal(size=(64, 8)).astype(np.float32)}
+        e2e.make_model(self.path("m.onnx"), [helper.make_node("MatMul", ["x", "w"], ["y"])],
+                       {"x": [4, 64]}, {"y": [4, 8]}, weights)
+        db, plan = self.path("m.tuning"), self.path("m.plan")
+        arguments = ("compile", self.path("m.onnx"), "-o", plan, "--target", "opencl",
+                     "--tuning-db", db)
+        self.camshaft(*arguments, "--tune", "0.05")
+        with open(db) as file:
+            head, line = file.read().splitlines()
+        measured = json.loads(line)
+        device = next(d["name"] for d in DEVICES if d["backend"] == "opencl")
+        self.assertEqual(measured["target"], "opencl on " + device)
+
+        def write(*entries):
+            with open(db, "w") as file:
+                file.write("\n".join([head, *map(json.dumps, entries)]) + "\n")
+
+        def kernel_name():
+            return self.camshaft("inspect", plan, "--source", "0").stdout
+
+        other = {**measured, "target": "opencl on Some GPU", "strategy": "group_product",
+                 "knobs": "1x4v8u8"}
+        write(other)
+        self.camshaft(*arguments, "--frozen")
+        self.assertIn("1x4v8u8", kernel_name())
+        write(measured, other)
+        done = e2e.camshaft(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("name one with --tuning-device", done.stderr)
+        self.camshaft(*arguments, "--frozen", "--tuning-device", "opencl:some gpu")
+        self.assertIn("1x4v8u8", kernel_name())
+        self.camshaft(*arguments, "--frozen", "--tuning-device", "opencl:" + device)
+        self.assertIn(measured["knobs"], kernel_name())
+
     def test_a_plan_for_opencl_is_not_for_the_cpu(self):
         e2e.make_model(self.path("m.onnx"), [helper.make_node("Exp", ["x"], ["y"])],
                        {"x": [7]}, {"y": [7]})

@@ -4,6 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "codegen/render/render.h"
+#include "devices/registry.h"
+
 #include "runtime/base/file.h"
 #include "tools/command/output_file.h"
 #include "tools/command/text.h"
@@ -20,6 +23,20 @@ constexpr size_t kShownRegions = 5;
 // Share of the measuring time in which the result is held against what it replaces.
 constexpr double kComparingShare = 0.25;
 
+// The device that a target is measured on: its name for open_device(), "" for a CPU's.
+std::string device_spec(const std::string& target, const TuningOptions& options) {
+  const Result<render::CpuTarget> made = render::make_target(target);
+  if (!made || !made->is_gpu) return "";
+  return options.device.empty() ? made->backend : options.device;
+}
+
+// The place in the database of what is measured on a device.
+Result<std::string> measured_place(const std::string& target, const std::string& device) {
+  CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<hal::Device> open,
+                      hal::open_device(devices::backends(), device, {}));
+  return tune::target_on(target, open->info().name);
+}
+
 }  // namespace
 
 void add_tuning_options(CLI::App& app, TuningOptions& options) {
@@ -35,6 +52,10 @@ void add_tuning_options(CLI::App& app, TuningOptions& options) {
                  "The file in which choices are looked up, by target and --threads, and in which "
                  "--tune keeps them")
       ->type_name("FILE");
+  app.add_option("--tuning-device", options.device,
+                 "The device, such as opencl:1 or opencl:H200, that targets of GPUs are measured "
+                 "on, or whose entries of the tuning database are taken")
+      ->type_name("NAME");
   app.add_flag("--frozen", options.frozen,
                "Fail where the tuning database has no entry, instead of taking the usual choice");
 }
@@ -62,10 +83,17 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
   for (const std::string& target : options.targets) {
     emit::CompileOptions single = options;
     single.targets = {target};
+    const std::string device = device_spec(target, options_);
     TuningRun run(
-        model, single, [&](const lower::Task& task) { return choose(run.target(), task); },
-        console);
-    const Result<bool> measured = run.measure(options_.seconds);
+        model, single, [&](const lower::Task& task) { return choose(run.target(), task); }, console,
+        usual_probe(), device);
+    Result<bool> measured = true;
+    if (!device.empty()) {
+      const Result<std::string> place = measured_place(target, device);
+      if (place) places_[target] = *place;
+      if (!place) measured = place.error();
+    }
+    if (measured) measured = run.measure(options_.seconds);
     if (!measured && measured.error().code() == Code::kWrongTarget) {
       console.forget_sentences();
       console.note(target + " is not tuned: this machine can't run it");
@@ -85,7 +113,7 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
     for (const TuningRun::Decision& decision : decisions) {
       if (decision.entry.microseconds < decision.entry.untuned_microseconds) ++changed;
       // Also the usual choices are decided now.
-      db_.put(run.target(), options.threads, decision.key,
+      db_.put(place_of(run.target()), options.threads, decision.key,
               is_faster ? decision.entry : decision.usual);
     }
     const std::string times =
@@ -112,9 +140,27 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
   return base::ok();
 }
 
+const std::string& Tuner::place_of(const std::string& target) {
+  const auto known = places_.find(target);
+  return known != places_.end() ? known->second
+                                : places_.emplace(target, find_place(target)).first->second;
+}
+
+std::string Tuner::find_place(const std::string& target) {
+  if (device_spec(target, options_).empty()) return target;
+  const size_t colon = options_.device.find(':');
+  const std::string part = colon == std::string::npos ? "" : options_.device.substr(colon + 1);
+  std::vector<std::string> fitting;
+  for (const std::string& device : db_.devices_of(target)) {
+    if (hal::has_part(device, part)) fitting.push_back(device);
+  }
+  if (fitting.size() > 1) ambiguous_.insert(fitting.begin(), fitting.end());
+  return fitting.size() == 1 ? tune::target_on(target, fitting[0]) : target;
+}
+
 std::optional<tune::Choice> Tuner::choose(const std::string& target, const lower::Task& task) {
   if (db_.size() == 0 && !options_.frozen) return std::nullopt;
-  const tune::TuningEntry* entry = db_.find(target, task.threads, tune::region_key(task));
+  const tune::TuningEntry* entry = db_.find(place_of(target), task.threads, tune::region_key(task));
   std::optional<tune::Choice> choice;
   if (entry != nullptr) choice = tune::find_candidate(task, entry->strategy, entry->knobs);
   if (!choice && tune::candidates(task, 2).size() > 1) {
@@ -134,6 +180,11 @@ Status Tuner::check(Console& console) const {
   }
   const std::string what = format_text("%s says nothing of %zu regions: %s", options_.db.c_str(),
                                        missing_count_, join(shown, "; ").c_str());
+  if (!ambiguous_.empty()) {
+    const std::vector<std::string> devices(ambiguous_.begin(), ambiguous_.end());
+    console.note(options_.db + " has entries of several devices: name one with --tuning-device: " +
+                 join(devices, ", "));
+  }
   if (options_.frozen) {
     return base::fail(Code::kInvalidArgument, "tune.missing",
                       "%s; tune (--tune) with this compiler, threads and target, or leave out "

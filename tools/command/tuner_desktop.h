@@ -24,6 +24,7 @@ struct TuningOptions {
   double seconds = 0;  // --tune: of measuring, for each target; 0: nothing is measured
   std::string db;      // --tuning-db: the file; empty: none
   bool frozen = false;
+  std::string device;  // --tuning-device: "opencl:1" or "opencl:part of its name"; empty: any
 };
 
 void add_tuning_options(CLI::App& app, TuningOptions& options);
@@ -41,7 +42,8 @@ class Tuner {
   base::Status tune(const std::string& model, const emit::CompileOptions& options, Console& console,
                     Json& body);
 
-  // What the database says of a region, if this compiler still proposes that.
+  // What the database says of a region, if this compiler still proposes that. For a GPU's target
+  // the entries are those of the device that is tuned or asked for, or of the only one there is.
   std::optional<tune::Choice> choose(const std::string& target, const lower::Task& task);
 
   // After compiling with choose(). --frozen: fails where a region that has candidates has no
@@ -52,10 +54,15 @@ class Tuner {
 
  private:
   explicit Tuner(TuningOptions options) : options_(std::move(options)) {}
+  // Where in the database a target's entries are.
+  const std::string& place_of(const std::string& target);
+  std::string find_place(const std::string& target);
 
   TuningOptions options_;
   tune::TuningDb db_;
-  std::set<std::string> missing_;  // descriptions of regions without a usable entry
+  std::map<std::string, std::string> places_;  // by target
+  std::set<std::string> ambiguous_;            // devices, of which one must be named
+  std::set<std::string> missing_;              // descriptions of regions without a usable entry
   size_t missing_count_ = 0;
 };
 

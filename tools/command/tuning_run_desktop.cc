@@ -18,6 +18,8 @@ using base::Result;
 using base::Status;
 
 constexpr size_t kMostCandidates = 8;
+// A GPU's cost depends on much that no model knows, and measuring takes little.
+constexpr size_t kMostGpuCandidates = 16;
 constexpr int kLeastRounds = 5;
 // A candidate must be faster by so much, or the usual choice stays.
 constexpr double kWorthIt = 0.97;
@@ -73,7 +75,9 @@ Result<std::unique_ptr<PlanRunner>> TuningRun::compile(const Chooser& choose, bo
   CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, plan::PlanFile::from_bytes(bytes));
   RunnerOptions runner_options;
   runner_options.profile = profile;
-  return PlanRunner::open(std::move(file), {}, runner_options);
+  PlanOptions plan_options;
+  plan_options.device = device_;
+  return PlanRunner::open(std::move(file), plan_options, runner_options);
 }
 
 std::optional<tune::Choice> TuningRun::usual(const lower::Task& task) {
@@ -113,8 +117,9 @@ Status TuningRun::add_variant(size_t number) {
   size_t launch = 0;
   const auto choose = [&](const lower::Task& task) -> std::optional<tune::Choice> {
     if (number == 0) {
-      TunedLaunch found{tune::region_key(task), lower::region_description(task),
-                        tune::candidates(task, kMostCandidates)};
+      TunedLaunch found{
+          tune::region_key(task), lower::region_description(task),
+          tune::candidates(task, task.target.is_gpu ? kMostGpuCandidates : kMostCandidates)};
       found.is_open = !known_(task) && found.candidates.size() > 1;
       launches_.push_back(std::move(found));
       return usual(task);

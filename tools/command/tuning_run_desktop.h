@@ -40,14 +40,16 @@ class TuningRun {
  public:
   using Known = std::function<std::optional<tune::Choice>(const lower::Task& task)>;
 
-  // `known` gives what is decided already, which stays as it is.
+  // `known` gives what is decided already, which stays as it is. `device` is where plans run, as
+  // in PlanOptions.
   TuningRun(std::string model, emit::CompileOptions options, Known known, Console& console,
-            TuningProbe probe = usual_probe())
+            TuningProbe probe = usual_probe(), std::string device = "")
       : model_(std::move(model)),
         options_(std::move(options)),
         known_(std::move(known)),
         console_(console),
-        probe_(std::move(probe)) {}
+        probe_(std::move(probe)),
+        device_(std::move(device)) {}
 
   // Compiles and checks all variants and runs them in turn for `seconds`. False where there is
   // nothing to decide. kWrongTarget where this machine can't run the target.
@@ -92,6 +94,7 @@ class TuningRun {
   Known known_;
   Console& console_;
   TuningProbe probe_;
+  std::string device_;
   std::string target_;
   std::vector<TunedLaunch> launches_;
   std::vector<Variant> variants_;

@@ -77,6 +77,49 @@ TEST_CASE("GPU: every way to share a convolution among items is right") {
   CHECK(check_gpu(text, 1).strategies == Strategies(2, "group_product"));
 }
 
+// The convolution by group_winograd, which needs to be asked for.
+void check_group_winograd(const Conv& conv, size_t which) {
+  const auto graph = ir::parse_graph(conv_text(conv));
+  REQUIRE(graph.has_value());
+  const std::vector<ir::Literal> inputs = seeded_inputs(*graph);
+  const Schedule schedule = schedule::make_schedule(*graph, {8, true});
+  const Strategy& strategy = *find_strategy("group_winograd");
+  const ScheduleRun run = run_schedule(schedule, inputs, gpu_target(), [&](const Task& task) {
+    if (!strategy.matches(task)) return lower_region(task);
+    const std::vector<Knobs> knobs = strategy.knobs(task);
+    UNSCOPED_INFO(to_string(knobs[which % knobs.size()]));
+    return strategy.emit(task, knobs[which % knobs.size()]);
+  });
+  CHECK(run.strategies == Strategies{"group_product", "group_winograd"});
+  check_against_oracle(*graph, inputs, run.outputs, 2e-5);
+}
+
+TEST_CASE("GPU: Winograd by groups, of tiles that fit and tiles that don't") {
+  for (size_t which = 0; which < 150; which += 21) {
+    check_group_winograd({16, 24, 7, 3, 1, 1, 1}, which);  // two images: the text says so
+  }
+  for (const Conv& conv : {Conv{8, 8, 8, 3, 1, 1, 1}, Conv{32, 64, 5, 3, 1, 0, 1},
+                           Conv{48, 16, 6, 3, 1, 2, 1}, Conv{8, 32, 3, 3, 1, 0, 1}}) {
+    for (const size_t which : {size_t{0}, size_t{3}, size_t{19}}) check_group_winograd(conv, which);
+  }
+}
+
+TEST_CASE("GPU: Winograd by groups is for 3x3 windows of stride 1, and on request only") {
+  const auto matches = [](const Conv& conv) {
+    const auto graph = ir::parse_graph(conv_text(conv));
+    REQUIRE(graph.has_value());
+    const Schedule schedule = schedule::make_schedule(*graph, {8, true});
+    const CpuTarget target = gpu_target();
+    const Task task{schedule, schedule.regions[1], target};
+    CHECK(lower_region(task).strategy == "group_product");
+    return find_strategy("group_winograd")->matches(task);
+  };
+  CHECK(matches({16, 24, 7, 3, 1, 1, 1}));
+  CHECK_FALSE(matches({16, 24, 7, 3, 2, 1, 1}));
+  CHECK_FALSE(matches({16, 24, 7, 5, 1, 2, 1}));
+  CHECK_FALSE(matches({16, 24, 7, 3, 1, 1, 2}));
+}
+
 TEST_CASE("GPU: depthwise convolutions and pools") {
   CHECK(check_gpu(conv_text({16, 16, 9, 5, 2, 2, 16})).strategies ==
         Strategies{"group_product", "item_window"});
