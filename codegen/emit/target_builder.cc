@@ -8,6 +8,8 @@
 
 #include "codegen/emit/plan_text.h"
 #include "codegen/ir/kernel_passes.h"
+#include "codegen/passes/passes.h"
+#include "codegen/render/dot.h"
 
 namespace camshaft::emit {
 namespace {
@@ -46,6 +48,13 @@ schedule::ScheduleOptions schedule_options(const ir::Graph& graph, const render:
   return result;
 }
 
+// As the target computes it.
+ir::Graph target_graph(const ir::Graph& graph, const render::CpuTarget& target) {
+  const int32_t lanes = target.lanes(ir::DType::kInt32);
+  if (render::dot_form(target, lanes) == render::DotForm::kNone) return graph;
+  return passes::merge_common_subexpressions(passes::byte_products(graph));
+}
+
 base::Result<std::vector<std::byte>> compress(const std::string& text) {
   std::vector<std::byte> bytes(ZSTD_compressBound(text.size()));
   const size_t size =
@@ -72,7 +81,8 @@ TargetBuilder::TargetBuilder(const ir::Graph& graph, render::CpuTarget target,
                              const CompileOptions& options)
     : target_(std::move(target)),
       options_(options),
-      schedule_(schedule::make_schedule(graph, schedule_options(graph, target_, options))) {
+      schedule_(schedule::make_schedule(target_graph(graph, target_),
+                                        schedule_options(graph, target_, options))) {
   // Whatever such a plan computes may be as exact as its dtype.
   if (options.float_dtype == ir::DType::kBFloat16) target_.math.rounds_wide = false;
 }

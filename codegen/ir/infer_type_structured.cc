@@ -53,17 +53,25 @@ TypeResult infer_scan(const TypeQuery& query) {
   return query.operand(0);
 }
 
-// Sums of halves are f32.
-DType product_dtype(DType operands) {
-  return is_half(operands) ? DType::kFloat32 : operands;
+bool are_bytes(DType a, DType b) {
+  return a == DType::kUInt8 && b == DType::kInt8;
+}
+
+// Sums of halves are f32, and those of bytes, which are unsigned on the left and signed on the
+// right, i32.
+DType product_dtype(DType a, DType b) {
+  return are_bytes(a, b) ? DType::kInt32 : is_half(a) ? DType::kFloat32 : a;
+}
+
+base::Status check_product_dtypes(const TypeQuery& query, DType a, DType b) {
+  if (are_bytes(a, b) || (a == b && is_numeric(a))) return base::ok();
+  return reject(query, "operands must be of one numeric dtype, or u8 and i8");
 }
 
 TypeResult infer_matmul(const TypeQuery& query) {
   const TensorType& a = query.operand(0);
   const TensorType& b = query.operand(1);
-  if (a.dtype != b.dtype || !is_numeric(a.dtype)) {
-    return reject(query, "operands must be of one numeric dtype");
-  }
+  CAMSHAFT_TRY(check_product_dtypes(query, a.dtype, b.dtype));
   const size_t rank = a.shape.size();
   if (rank < 2 || b.shape.size() != rank)
     return reject(query, "ranks must be equal and at least 2");
@@ -75,7 +83,7 @@ TypeResult infer_matmul(const TypeQuery& query) {
                   static_cast<long long>(a.shape[rank - 1]),
                   static_cast<long long>(b.shape[rank - 2]));
   }
-  TensorType type{product_dtype(a.dtype), a.shape};
+  TensorType type{product_dtype(a.dtype, b.dtype), a.shape};
   type.shape[rank - 1] = b.shape[rank - 1];
   return checked_type(query, std::move(type));
 }
@@ -153,9 +161,7 @@ TypeResult infer_conv(const TypeQuery& query) {
   const TensorType& x = query.operand(0);
   const TensorType& w = query.operand(1);
   const auto& attrs = query.as<ConvAttrs>();
-  if (x.dtype != w.dtype || !is_numeric(x.dtype)) {
-    return reject(query, "operands must be of one numeric dtype");
-  }
+  CAMSHAFT_TRY(check_product_dtypes(query, x.dtype, w.dtype));
   if (x.rank() < 3 || w.rank() != x.rank()) {
     return reject(query, "ranks must be equal and at least 3: [N, C, spatial...]");
   }
@@ -166,7 +172,8 @@ TypeResult infer_conv(const TypeQuery& query) {
                   static_cast<long long>(attrs.groups));
   }
   const Window window{attrs.strides, attrs.dilations, attrs.pads_begin, attrs.pads_end, false};
-  return infer_windowed(query, window, w.shape.data() + 2, w.shape[0], product_dtype(x.dtype));
+  return infer_windowed(query, window, w.shape.data() + 2, w.shape[0],
+                        product_dtype(x.dtype, w.dtype));
 }
 
 TypeResult infer_pool(const TypeQuery& query) {

@@ -224,7 +224,8 @@ class Depthwise final : public ChannelWindow {
     // c counts whole vectors of channels, so c * taps is where that vector's weights begin.
     const ExprId row = kernel_.add(kernel_.mul(tap_row, window_.last.kernel), tap);
     const ExprId at = kernel_.add(kernel_.mul(c, window_.taps()), kernel_.mul(row, lanes()));
-    return multiply_add(kernel_, x, weights_.vector(kernel_, at, lanes()), sum);
+    const ExprId w = kernel_.cast(weights_.vector(kernel_, at, lanes()), dtype());
+    return multiply_add(kernel_, x, w, sum);
   }
   ExprId finish(ExprId sum, const Tile&, int64_t, ExprId) override { return sum; }
 

@@ -47,10 +47,10 @@ class RowDepthwise {
     weights_ = PackedWeights(frame_, "w", w_, weights, [&](WeightPacker& packer) {
       for (int64_t i = 0; i < weights; ++i) packer.put(i);
     });
-    const ir::DType dtype = task.type(root_).dtype;
-    rows_ = kernel_.add_local("rows", dtype, window_.tap_rows() * columns_);
-    acc_ = kernel_.add_local("acc", dtype, chunk_);
-    zero_ = kernel_.splat(0, {dtype, 1});
+    dtype_ = task.type(root_).dtype;
+    rows_ = kernel_.add_local("rows", dtype_, window_.tap_rows() * columns_);
+    acc_ = kernel_.add_local("acc", dtype_, chunk_);
+    zero_ = kernel_.splat(0, {dtype_, 1});
   }
 
   LoweredKernel emit() {
@@ -92,7 +92,7 @@ class RowDepthwise {
       append(body, vector_loop(inside, [&](ExprId v) {
                const Index from = input_row_index(kernel_, window_, n_, c_, row_, tap_row, v);
                return ir::make_store(rows_, in_row(tap_row, kernel_.add(v, before)),
-                                     evaluator_.value(x_, from));
+                                     kernel_.cast(evaluator_.value(x_, from), dtype_));
              }));
       append(body, zeros(before + inside, columns_ - before - inside));
       return body;
@@ -155,6 +155,7 @@ class RowDepthwise {
   Kernel& kernel_;
   Evaluator evaluator_;
   PackedWeights weights_;
+  ir::DType dtype_ = ir::DType::kFloat32;  // of the sums
   ir::ArrayId rows_ = -1, acc_ = -1;
   ExprId zero_ = ir::kNoExpr;
   ExprId n_ = ir::kNoExpr, c_ = ir::kNoExpr, row_ = ir::kNoExpr;

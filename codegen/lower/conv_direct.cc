@@ -3,8 +3,8 @@
 // blocked input into a register tile of pixels x vectors of output channels. Weights are packed at
 // compile time in the order in which the loops read them:
 //   [group][vectors of output channels][input block][tap][channel in block][vector][lane]
-// so the inner loop streams them. Of bf16, two channels at a time are read, and packed, as a word
-// (pairs.h). No padding is stored and no bound is tested in it: see window.h.
+// so the inner loop streams them. Of bf16, two channels at a time are read, and packed, as a word,
+// of bytes four (pairs.h). No padding is stored and no bound is tested in it: see window.h.
 #include <algorithm>
 
 #include "codegen/lower/frame.h"
@@ -37,9 +37,10 @@ struct Conv {
   int64_t lanes;
   int64_t vectors;        // of output channels in a group
   int64_t element_bytes;  // of input and weights
-  int64_t step = 1;       // channels that are read at once: 2 are a pair
+  int64_t step = 1;       // channels that are read at once, as a word
 
   bool reads_pairs() const { return step == 2; }
+  bool reads_quads() const { return step == 4; }
   int64_t taps() const { return in_channels * window.taps(); }
 };
 
@@ -82,6 +83,7 @@ Conv make_conv(const Task& task, int32_t lanes) {
   const int64_t block = task.schedule.buffer(conv.x).layout.channel_block;
   conv.in_block = conv.in_channels % block == 0 ? block : 1;
   if (task.type(conv.x).dtype == DType::kBFloat16 && conv.in_block % 2 == 0) conv.step = 2;
+  if (task.type(conv.x).dtype == DType::kUInt8 && conv.in_block % 4 == 0) conv.step = 4;
   conv.lanes = lanes;
   conv.vectors = (conv.out_channels + lanes - 1) / lanes;
   return conv;
@@ -128,9 +130,8 @@ class Emitter {
         evaluator_(kernel_, task, frame_.arrays) {
     weights_ = PackedWeights(
         frame_, "w", conv_.w, weight_count() * conv_.step,
-        [&](WeightPacker& packer) { pack_weights(conv_, knobs.vectors, packer); },
-        conv_.reads_pairs());
-    if (conv_.reads_pairs()) pairs_ = frame_.add_pairs(conv_.x);
+        [&](WeightPacker& packer) { pack_weights(conv_, knobs.vectors, packer); }, conv_.step);
+    if (conv_.step > 1) words_ = frame_.add_words(conv_.x);
     acc_ = kernel_.add_local("acc", dtype(), knobs.pixels * knobs.vectors * knobs.lanes);
   }
 
@@ -318,12 +319,17 @@ class Emitter {
                                       kernel_.add(tile.first, p), place.tap_row, place.tap);
       std::vector<Stmt>& row = products.emplace_back();
       const Pair xs = conv_.reads_pairs() ? pair_of(index, row) : Pair{};
+      const ExprId quad = conv_.reads_quads() ? word_of(index) : ir::kNoExpr;
       std::vector<Stmt> seconds;
       for (int64_t v = 0; v < acc.vectors(); ++v) {
         const ExprId w = kernel_.add(weights, v * conv_.lanes);
+        if (conv_.reads_quads()) {
+          row.push_back(acc.add_dot(p, v, quad, weights_.vector_of_words(kernel_, w, conv_.lanes)));
+          continue;
+        }
         if (!conv_.reads_pairs()) {
-          row.push_back(acc.multiply_add(p, v, evaluator_.value(conv_.x, index),
-                                         weights_.vector(kernel_, w, conv_.lanes)));
+          const ExprId x = kernel_.cast(evaluator_.value(conv_.x, index), dtype());
+          row.push_back(acc.multiply_add(p, v, x, weights_.vector(kernel_, w, conv_.lanes)));
           continue;
         }
         const Pair ws = weights_.vector_of_pairs(kernel_, w, conv_.lanes);
@@ -335,12 +341,14 @@ class Emitter {
     return in_register_order(std::move(products));
   }
 
-  // The input's channels index[1] and the one after it, in all lanes.
-  Pair pair_of(const Index& index, std::vector<Stmt>& body) {
+  // The input's channels from index[1] on.
+  ExprId word_of(const Index& index) {
     const ExprId offset = layout_offset(kernel_, task_.type(conv_.x).shape,
                                         task_.schedule.buffer(conv_.x).layout, index);
-    const ExprId word = kernel_.load(pairs_, kernel_.div(offset, 2));
-    return broadcast_pair(kernel_, word, conv_.lanes, body);
+    return kernel_.load(words_, kernel_.div(offset, conv_.step));
+  }
+  Pair pair_of(const Index& index, std::vector<Stmt>& body) {
+    return broadcast_pair(kernel_, word_of(index), conv_.lanes, body);
   }
 
   std::vector<Stmt> store(TileAccumulators& acc, const Tile& tile, ExprId set, ExprId row) {
@@ -371,7 +379,7 @@ class Emitter {
   Kernel& kernel_;
   Evaluator evaluator_;
   PackedWeights weights_;
-  ir::ArrayId pairs_ = -1;  // of the input, where it is read so
+  ir::ArrayId words_ = -1;  // of the input, where it is read so
   ir::ArrayId acc_ = -1;
   bool rows_outside_ = true;
   ExprId group_ = ir::kNoExpr;
@@ -395,7 +403,8 @@ std::vector<Knobs> knobs_conv_direct(const Task& task) {
   std::vector<Knobs> ranked =
       rank_tiles(task.target, conv.window.strips(), conv.vectors, static_cast<int32_t>(conv.lanes));
   std::erase_if(ranked, [&](const Knobs& knobs) {
-    return conv.reads_pairs() && !pairs_fit(task.target, knobs);
+    return (conv.reads_pairs() && !pairs_fit(task.target, knobs)) ||
+           (conv.reads_quads() && !quads_fit(task.target, knobs));
   });
   return ranked;
 }

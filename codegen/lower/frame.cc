@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/lower/pairs.h"
+
 namespace camshaft::lower {
 
 using ir::DType;
@@ -44,9 +46,10 @@ ir::ArrayId Frame::add_scratch(std::string_view name, DType dtype, int64_t eleme
   return kernel().add_param(name, dtype, elements, true);
 }
 
-ir::ArrayId Frame::add_pairs(NodeId leaf) {
+ir::ArrayId Frame::add_words(NodeId leaf) {
   lowered.arguments.push_back({leaf, {}, false});
-  return kernel().add_param("pairs", DType::kUInt32, task.type(leaf).elements() / 2, false);
+  const ir::TensorType& type = task.type(leaf);
+  return kernel().add_param("words", word_dtype(type.dtype), type.size_bytes() / 4, false);
 }
 
 std::vector<Stmt> loop(Kernel& kernel, const char* name, int64_t extent, ir::LoopKind kind,

@@ -26,8 +26,8 @@ struct Frame {
   // Scratch memory, shared by all threads. Before any local array.
   ir::ArrayId add_scratch(std::string_view name, ir::DType dtype, int64_t elements);
 
-  // The pairs of a leaf of halves, as words: see pairs.h. Before any local array.
-  ir::ArrayId add_pairs(NodeId leaf);
+  // A leaf of narrow numbers as words: see pairs.h. Before any local array.
+  ir::ArrayId add_words(NodeId leaf);
 
   const Task& task;
   LoweredKernel lowered;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Strategy `gemm`: matrix products [M, K] x [K, N]. A constant right side that all batches share is
 // packed at compile time as [vectors of columns][K][vector][lane], and then batches are just more
-// rows; of bf16, two neighbours along K are a word then (pairs.h). Any other right side is packed
-// by the kernel into a panel on the stack, once for all rows, so that it may be transposed, sliced
-// or of any width. Rows = 1 is a matrix-vector product: the tile is then one row of many vectors
-// and streams the weights.
+// rows; of bf16, two neighbours along K are a word then, of bytes four (pairs.h). Any other right
+// side is packed by the kernel into a panel on the stack, once for all rows, so that it may be
+// transposed, sliced or of any width. Rows = 1 is a matrix-vector product: the tile is then one row
+// of many vectors and streams the weights.
 #include <algorithm>
 
 #include "codegen/lower/frame.h"
@@ -37,19 +37,23 @@ struct Product {
   int64_t lanes = 8;
   int64_t vectors = 0;
   int64_t element_bytes = 4;
-  int64_t step = 1;  // numbers along the inner axis that are read at once: 2 are a pair
+  int64_t step = 1;  // numbers along the inner axis that are read at once, as a word
 
   int64_t steps() const { return inner / step; }
   bool reads_pairs() const { return step == 2; }
+  bool reads_quads() const { return step == 4; }
   bool is_shared() const { return shared != ir::kNoNode; }
 };
 
-// Is the left side in memory as it is, and of pairs?
-bool has_pairs(const Task& task, const Product& p) {
+// Numbers of the left side that are a word: one where it is not in memory as it is.
+int64_t numbers_in_word(const Task& task, const Product& p) {
+  const DType dtype = task.type(p.a).dtype;
+  const int64_t in_word = dtype == DType::kBFloat16 ? 2 : dtype == DType::kUInt8 ? 4 : 1;
   const std::vector<NodeId>& leaves = task.region.leaves;
-  return task.type(p.a).dtype == DType::kBFloat16 && p.is_shared() && p.inner % 2 == 0 &&
-         std::binary_search(leaves.begin(), leaves.end(), p.a) &&
-         task.schedule.buffer(p.a).layout.channel_block == 1;
+  const bool lies_so = p.is_shared() && p.inner % in_word == 0 &&
+                       std::binary_search(leaves.begin(), leaves.end(), p.a) &&
+                       task.schedule.buffer(p.a).layout.channel_block == 1;
+  return lies_so ? in_word : 1;
 }
 
 Product make_product(const Task& task, int64_t lanes) {
@@ -68,7 +72,7 @@ Product make_product(const Task& task, int64_t lanes) {
     p.rows *= p.batches;
     p.batches = 1;
   }
-  if (has_pairs(task, p)) p.step = 2;
+  p.step = numbers_in_word(task, p);
   p.lanes = lanes;
   p.element_bytes = base::dtype_size_bytes(task.type(p.node).dtype);
   p.vectors = (p.columns + lanes - 1) / lanes;
@@ -107,8 +111,8 @@ class Emitter {
       shared_ = PackedWeights(
           frame_, "b", product_.shared, packed_count() * product_.step,
           [&](WeightPacker& packer) { pack_columns(product_, knobs.vectors, packer); },
-          product_.reads_pairs());
-      if (product_.reads_pairs()) pairs_ = frame_.add_pairs(product_.a);
+          product_.step);
+      if (product_.step > 1) words_ = frame_.add_words(product_.a);
     } else {
       panel_ = kernel_.add_local("b", dtype(), product_.inner * knobs.vectors * knobs.lanes);
     }
@@ -183,8 +187,9 @@ class Emitter {
       return loop(kernel_, "n", count, LoopKind::kVector, [&](ExprId lane) -> std::vector<Stmt> {
         const ExprId in_panel = kernel_.add(lane, from);
         const ExprId n = kernel_.add(kernel_.mul(set, knobs_.vectors * product_.lanes), in_panel);
-        const ExprId value =
-            zero ? kernel_.splat(0, {dtype(), 1}) : evaluator_.value(product_.b, index(k, n));
+        const ExprId value = zero
+                                 ? kernel_.splat(0, {dtype(), 1})
+                                 : kernel_.cast(evaluator_.value(product_.b, index(k, n)), dtype());
         return {ir::make_store(panel_, kernel_.add(kernel_.mul(k, width), in_panel), value)};
       });
     };
@@ -286,11 +291,17 @@ class Emitter {
       const Index index = row_index(kernel_.add(first, r), kernel_.mul(k, product_.step));
       std::vector<Stmt>& row = products.emplace_back();
       const Pair xs = product_.reads_pairs() ? pair_of(index, row) : Pair{};
+      const ExprId quad = product_.reads_quads() ? word_of(index) : ir::kNoExpr;
       std::vector<Stmt> seconds;
       for (int64_t v = 0; v < acc.vectors(); ++v) {
         const ExprId place = kernel_.add(at, v * product_.lanes);
+        if (product_.reads_quads()) {
+          const ExprId w = shared_.vector_of_words(kernel_, place, product_.lanes);
+          row.push_back(acc.add_dot(r, v, quad, w));
+          continue;
+        }
         if (!product_.reads_pairs()) {
-          const ExprId x = evaluator_.value(product_.a, index);
+          const ExprId x = kernel_.cast(evaluator_.value(product_.a, index), dtype());
           row.push_back(acc.multiply_add(r, v, x, columns(place)));
           continue;
         }
@@ -303,11 +314,13 @@ class Emitter {
     return in_register_order(std::move(products));
   }
 
-  // The left side's number at `index` and the one after it, in all lanes.
-  Pair pair_of(const Index& index, std::vector<Stmt>& body) {
+  // The left side's numbers from `index` on.
+  ExprId word_of(const Index& index) {
     const ExprId offset = layout_offset(kernel_, frame_.task.type(product_.a).shape, {}, index);
-    const ExprId word = kernel_.load(pairs_, kernel_.div(offset, 2));
-    return broadcast_pair(kernel_, word, product_.lanes, body);
+    return kernel_.load(words_, kernel_.div(offset, product_.step));
+  }
+  Pair pair_of(const Index& index, std::vector<Stmt>& body) {
+    return broadcast_pair(kernel_, word_of(index), product_.lanes, body);
   }
 
   // A vector of the packed right side.
@@ -339,7 +352,7 @@ class Emitter {
   Evaluator evaluator_;
   PackedWeights shared_;    // where all batches share the right side
   ir::ArrayId panel_ = -1;  // where they don't
-  ir::ArrayId pairs_ = -1;  // of the left side, where it is read so
+  ir::ArrayId words_ = -1;  // of the left side, where it is read so
   ir::ArrayId acc_ = -1;
   int64_t strip_ = 1;
   ExprId batch_ = ir::kNoExpr;
@@ -361,6 +374,7 @@ std::vector<Knobs> knobs_gemm(const Task& task) {
       rank_tiles(task.target, {{p.rows, 1}}, p.vectors, static_cast<int32_t>(p.lanes));
   std::erase_if(ranked, [&](const Knobs& k) {
     if (p.reads_pairs() && !pairs_fit(task.target, k)) return true;
+    if (p.reads_quads() && !quads_fit(task.target, k)) return true;
     return !p.is_shared() && p.inner * k.vectors * k.lanes * p.element_bytes > kPanelBytes;
   });
   for (Knobs& knobs : ranked) {

@@ -4,8 +4,18 @@
 #include <algorithm>
 
 #include "codegen/lower/frame.h"
+#include "codegen/render/dot.h"
 
 namespace camshaft::lower {
+
+ir::DType word_dtype(ir::DType dtype) {
+  return ir::is_half(dtype) ? ir::DType::kUInt32 : ir::DType::kInt32;
+}
+
+ir::DType product_dtype(ir::DType dtype) {
+  const bool is_byte = base::dtype_size_bytes(dtype) == 1;
+  return is_byte ? ir::DType::kInt32 : compute_dtype(dtype);
+}
 
 Pair widen_pair(Kernel& kernel, ExprId words) {
   using ir::DType;
@@ -25,6 +35,12 @@ Pair broadcast_pair(Kernel& kernel, ExprId word, int64_t lanes, std::vector<Stmt
 bool pairs_fit(const CpuTarget& target, const Knobs& knobs) {
   const int32_t held = std::min(knobs.pixels + 1, 2 * knobs.vectors) + 2;
   return knobs.pixels * knobs.vectors + held <= target.vector_registers;
+}
+
+bool quads_fit(const CpuTarget& target, const Knobs& knobs) {
+  const render::DotForm form = render::dot_form(target, knobs.lanes);
+  return form == render::DotForm::kVnni || form == render::DotForm::kUsdot ||
+         pairs_fit(target, knobs);
 }
 
 }  // namespace camshaft::lower

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pairs of bf16 that lie together, as words: the first one is the lower half. One load fetches
-// both, and one instruction each makes them f32.
+// Narrow numbers that lie together, as words: the first one is the lowest. One load fetches them
+// all. Pairs of bf16 take one instruction each to become f32; of bytes, four products of a u8 and
+// an i8 are one operation, ir::KOp::kDot.
 #pragma once
 
 #include <vector>
@@ -8,6 +9,10 @@
 #include "codegen/lower/lower.h"
 
 namespace camshaft::lower {
+
+// What words of numbers of a dtype are loaded as; and the dtype of the numbers' products.
+ir::DType word_dtype(ir::DType dtype);
+ir::DType product_dtype(ir::DType dtype);
 
 // Words as two f32 values, of as many lanes.
 struct Pair {
@@ -21,5 +26,7 @@ Pair broadcast_pair(Kernel& kernel, ExprId word, int64_t lanes, std::vector<Stmt
 // Whether a tile's sums fit in registers beside what its products are widened to: all vectors of
 // weights twice, or a word for each pixel, whatever is less.
 bool pairs_fit(const CpuTarget& target, const Knobs& knobs);
+// The same of bytes, where a product takes more than one instruction.
+bool quads_fit(const CpuTarget& target, const Knobs& knobs);
 
 }  // namespace camshaft::lower

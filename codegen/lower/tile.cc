@@ -156,6 +156,13 @@ Stmt TileAccumulators::multiply_add_vectors(int64_t pixel, int64_t vector, ExprI
   return ir::make_store(array_, at, lower::multiply_add(kernel_, x, w, sum));
 }
 
+Stmt TileAccumulators::add_dot(int64_t pixel, int64_t vector, ExprId x, ExprId w) {
+  const ExprId at = place(pixel, vector);
+  const auto count = static_cast<int32_t>(lanes_);
+  const ExprId sum = kernel_.load(array_, at, count);
+  return ir::make_store(array_, at, kernel_.dot(sum, kernel_.broadcast(x, count), w));
+}
+
 ExprId TileAccumulators::value(int64_t pixel, int64_t vector) {
   return kernel_.load(array_, place(pixel, vector), static_cast<int32_t>(lanes_));
 }

@@ -65,12 +65,14 @@ WeightPacker::WeightPacker(const ir::Literal& literal, int64_t elements)
     : from_(literal.bytes.data()),
       size_(static_cast<size_t>(base::dtype_size_bytes(literal.type.dtype))),
       bytes_(static_cast<size_t>(elements) * size_) {
-  CAMSHAFT_CHECK(size_ == 2 || size_ == 4 || size_ == 8);
+  CAMSHAFT_CHECK(size_ == 1 || size_ == 2 || size_ == 4 || size_ == 8);
 }
 
 void WeightPacker::put(int64_t place) {
   const std::byte* from = from_ + static_cast<size_t>(place) * size_;
-  if (size_ == 2) {
+  if (size_ == 1) {
+    bytes_[at_] = *from;
+  } else if (size_ == 2) {
     std::memcpy(bytes_.data() + at_, from, 2);
   } else if (size_ == 4) {
     std::memcpy(bytes_.data() + at_, from, 4);
@@ -81,8 +83,8 @@ void WeightPacker::put(int64_t place) {
 }
 
 PackedWeights::PackedWeights(Frame& frame, std::string_view name, NodeId weights, int64_t elements,
-                             const Pack& pack, bool pairs)
-    : dtype_(frame.task.type(weights).dtype), pairs_(pairs) {
+                             const Pack& pack, int64_t in_word)
+    : dtype_(frame.task.type(weights).dtype), in_word_(in_word) {
   const std::optional<double> number = ir::splat_value(frame.task.graph(), weights);
   if (number) {
     number_ = *number;
@@ -92,7 +94,7 @@ PackedWeights::PackedWeights(Frame& frame, std::string_view name, NodeId weights
   CAMSHAFT_CHECK(literal != nullptr);
   WeightPacker packer(*literal, elements);
   pack(packer);
-  array_ = frame.add_constant(name, pairs ? ir::DType::kUInt32 : dtype_, packer.take());
+  array_ = frame.add_constant(name, in_word > 1 ? word_dtype(dtype_) : dtype_, packer.take());
 }
 
 PackedWeights::PackedWeights(Frame& frame, std::string_view name, NodeId weights,
@@ -139,9 +141,17 @@ WeightTiles weight_tiles(const Task& task, NodeId weights, int64_t count, int64_
 
 ExprId PackedWeights::vector(Kernel& kernel, ExprId at, int64_t lanes) const {
   const auto count = static_cast<int32_t>(lanes);
-  const ir::DType dtype = compute_dtype(dtype_);
+  const ir::DType dtype = product_dtype(dtype_);
   return in_memory() ? kernel.cast(kernel.load(array_, at, count), dtype)
                      : kernel.splat(number_, {dtype, count});
+}
+
+ExprId PackedWeights::vector_of_words(Kernel& kernel, ExprId at, int64_t lanes) const {
+  const auto count = static_cast<int32_t>(lanes);
+  if (in_memory()) return kernel.load(array_, at, count);
+  const auto byte = static_cast<uint32_t>(static_cast<uint8_t>(static_cast<int8_t>(number_)));
+  const auto word = static_cast<int32_t>(byte * 0x01010101u);
+  return kernel.broadcast(kernel.int_const(word, ir::DType::kInt32), count);
 }
 
 Pair PackedWeights::vector_of_pairs(Kernel& kernel, ExprId at, int64_t lanes) const {

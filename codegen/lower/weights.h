@@ -30,8 +30,8 @@ std::set<NodeId> matrix_leaves(const Task& task, NodeId node, NodeId known);
 // Copies elements of a literal, in an order of the caller's.
 class WeightPacker {
  public:
-  // `elements` packed ones, zeros at first. `literal` must outlive the packer; its elements have 2,
-  // 4 or 8 bytes.
+  // `elements` packed ones, zeros at first. `literal` must outlive the packer; its elements have 1,
+  // 2, 4 or 8 bytes.
   WeightPacker(const ir::Literal& literal, int64_t elements);
   // The next one is element `place` of the literal. The one after it stays 0.
   void put(int64_t place);
@@ -68,10 +68,10 @@ class PackedWeights {
 
   PackedWeights() = default;
   // Adds a parameter of `elements` elements, in the order of `pack`, to the frame, unless the
-  // weights are all one number. They must be known. Before any local array. With `pairs`, of bf16,
-  // each two neighbours are one word (pairs.h).
+  // weights are all one number. They must be known. Before any local array. So many neighbours,
+  // which make four bytes, are one word: see pairs.h.
   PackedWeights(Frame& frame, std::string_view name, NodeId weights, int64_t elements,
-                const Pack& pack, bool pairs = false);
+                const Pack& pack, int64_t in_word = 1);
   // The same of tiles, as an image if they are one. `pack` puts each tile at its place.
   PackedWeights(Frame& frame, std::string_view name, NodeId weights, const WeightTiles& tiles,
                 const Pack& pack);
@@ -79,11 +79,12 @@ class PackedWeights {
   bool in_memory() const { return array_ >= 0; }
   ir::ArrayId array() const { return array_; }  // where they are in memory
   // Of what positions count: elements, or words.
-  int64_t element_bytes() const { return base::dtype_size_bytes(dtype_) * (pairs_ ? 2 : 1); }
-  // Packed elements [at, at + lanes), in the compute dtype. Only the number of them is looked at
-  // where all are equal.
+  int64_t element_bytes() const { return base::dtype_size_bytes(dtype_) * in_word_; }
+  // Packed elements [at, at + lanes), in the dtype of their products. Only the number of them is
+  // looked at where all are equal.
   ExprId vector(Kernel& kernel, ExprId at, int64_t lanes) const;
-  // The same of words [at, at + lanes).
+  // The same of words [at, at + lanes): as they are, of i8, and of bf16.
+  ExprId vector_of_words(Kernel& kernel, ExprId at, int64_t lanes) const;
   Pair vector_of_pairs(Kernel& kernel, ExprId at, int64_t lanes) const;
   // As prefetch_lines(). They must be in memory.
   std::vector<Stmt> prefetch(Kernel& kernel, ExprId first, int64_t lines) const {
@@ -93,7 +94,7 @@ class PackedWeights {
  private:
   ir::ArrayId array_ = -1;
   ir::DType dtype_ = ir::DType::kFloat32;
-  bool pairs_ = false;
+  int64_t in_word_ = 1;
   double number_ = 0;
 };
 

@@ -74,6 +74,11 @@ Graph widen_halves(const Graph& graph);
 // Merges equal nodes, constants of equal bits included; the first one's name stays. Exact.
 Graph merge_common_subexpressions(const Graph& graph);
 
+// For targets that sum products of bytes: Conv and MatMul of i32 that are made of bytes less a zero
+// point, by known weights that fit an i8, become ones of u8 and i8, with the zero point taken out
+// of the sum. Exact. No step of the pipeline, either.
+Graph byte_products(const Graph& graph);
+
 // The storage of a target that computes in `dtype`, f16 or bf16: Conv and MatMul of f32 read their
 // operands in it, and so lie the values `stored`, f32 nodes of the graph. Sums and all other
 // arithmetic stay in f32, inputs and outputs keep their types, and depthwise convolutions read what

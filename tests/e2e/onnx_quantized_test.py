@@ -8,7 +8,7 @@ import onnx
 import onnx.parser
 import peers
 from onnx import numpy_helper
-from onnx_cases import Case, make_case
+from onnx_cases import Case, bake, make_case
 
 RNG = np.random.default_rng(23)
 
@@ -139,6 +139,32 @@ def dequantized_mat_mul():
     }""", [RNG.standard_normal((32, 256)).astype(np.float32)], weights)
 
 
+def with_known_weights(case):
+    """The case with all inputs but the first in the model."""
+    return bake(case, {info.name for info in case.model.graph.input[1:]})
+
+
+def exact_conv_cases():
+    """Sums of bytes of the whole range, whose exact results numpy computes: beyond what 16 bits
+    hold, where onnxruntime saturates on some machines. All bytes, all channels in fours or not."""
+    for channels, dtype, zero in ((8, np.uint8, 255), (8, np.int8, -128), (7, np.uint8, 1),
+                                  (64, np.int8, 127), (64, np.uint8, 0)):
+        low = np.iinfo(dtype).min
+        x = RNG.integers(low, low + 256, (1, channels, 6, 7)).astype(dtype)
+        x[:, :, 1:4] = zero - np.sign(zero)  # sums near one another, and
+        x[:, :, 4:] = low if zero > 0 else low + 255  # the largest ones
+        w = RNG.integers(-128, 128, (9, channels, 3, 3)).astype(np.int8)
+        w[0], w[1] = 127, -128
+        case = make_case("exact_conv_%d_%s" % (channels, dtype.__name__), "ConvInteger",
+                         [x, w, dtype(zero)], 10, pads=[1, 1, 1, 1])
+        padded = np.pad(x.astype(np.int64) - zero, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+        case.outputs = [np.einsum("nchwij,ocij->nohw", windows, w.astype(np.int64),
+                                  dtype=np.int64).astype(np.int32)]
+        case.rtol = case.atol = 0
+        yield with_known_weights(case)
+
+
 def near_tie(case):
     """Where the convolution's result divided by the scale is half way between two integers, as far
     as float32 can tell."""
@@ -156,6 +182,19 @@ class OnnxQuantized(unittest.TestCase):
 
     def test_products_are_exact(self):
         self.check(list(conv_cases()) + list(matrix_cases()), 0)
+
+    def test_products_by_known_weights_are_exact(self):
+        cases = [*conv_cases(), *matrix_cases()]
+        self.check([with_known_weights(case) for case in cases if len(case.inputs) > 1], 0)
+
+    def test_products_by_known_weights_never_saturate(self):
+        cases = list(exact_conv_cases())
+        self.assertEqual(peers.wrong_on_oracle(cases), [])
+        for target in peers.TARGETS:
+            self.assertEqual(peers.wrong_on_target(cases, target), [])
+        # The comparison tells one step from none.
+        cases[0].outputs[0][0, 0, 0, 0] += 1
+        self.assertEqual(len(peers.wrong_on_target(cases, peers.TARGETS[0])), 1)
 
     # onnxruntime rounds the quotient of some of these in another order.
     def test_other_operators_are_within_one_step(self):
