@@ -8,6 +8,7 @@
 
 #include "codegen/emit/plan_text.h"
 #include "codegen/ir/kernel_passes.h"
+#include "codegen/lower/separable_plan.h"
 #include "codegen/passes/passes.h"
 #include "codegen/render/dot.h"
 
@@ -34,6 +35,11 @@ schedule::ScheduleOptions schedule_options(const ir::Graph& graph, const render:
   // Rows of a matrix of bf16 are twice as wide.
   if (target.matrices && options.float_dtype == ir::DType::kBFloat16) result.max_channel_block *= 2;
   result.fuse = options.fuse;
+  if (options.fuse) {
+    result.joins = [&](const schedule::Schedule& schedule, const schedule::Region& joined) {
+      return lower::pays_to_join({schedule, joined, target, options.threads});
+    };
+  }
   const bool has_images =
       options.images == Images::kOn || (options.images == Images::kAuto && target.prefers_images);
   if (target.is_gpu && has_images) {

@@ -25,7 +25,6 @@ using ir::Op;
 
 constexpr int64_t kStripPixels = 96;  // at most, of a pointwise convolution
 constexpr int64_t kShortRow = 16;     // pixels
-constexpr int64_t kLanesWorthTurning = 4;
 
 struct Conv {
   NodeId node, x, w;
@@ -43,15 +42,6 @@ struct Conv {
   bool reads_quads() const { return step == 4; }
   int64_t taps() const { return in_channels * window.taps(); }
 };
-
-// Vectors need not be of one block: where the channels fill no whole one, blocks are narrow.
-int32_t lanes_for(const Task& task, int64_t out_channels) {
-  const int32_t widest = task.target.lanes(task.type(task.region.root).dtype);
-  const int32_t block = task.schedule.buffer(task.region.output).layout.channel_block;
-  int32_t lanes = std::min(block, widest);
-  while (lanes < widest && lanes < out_channels) lanes *= 2;
-  return lanes;
-}
 
 // Pixels of a strip of a pointwise convolution: its input stays in the second level of the caches
 // while all output channels are computed. All strips have about the same size.
@@ -359,12 +349,9 @@ class Emitter {
       const int64_t first = (set_number * knobs_.vectors + vector) * conv_.lanes;
       return std::min(conv_.lanes, conv_.out_channels - first);
     };
-    // Few lanes go to few places anyway.
-    const bool is_blocked = task_.schedule.buffer(task_.region.output).layout.channel_block > 1;
-    const bool few = conv_.lanes < kLanesWorthTurning || conv_.window.pixels() == 1;
-    const Along along = is_blocked || few ? Along::kLanes : Along::kPixels;
     return store_tile(
-        frame_, evaluator_, acc, used_lanes, along, [&](ExprId pixel, int64_t vector, ExprId lane) {
+        frame_, evaluator_, acc, used_lanes, along_of(task_, conv_.lanes, conv_.window.pixels()),
+        [&](ExprId pixel, int64_t vector, ExprId lane) {
           const ExprId number = kernel_.add(kernel_.mul(set, knobs_.vectors), vector);
           const ExprId in_group = kernel_.add(kernel_.mul(number, conv_.lanes), lane);
           const ExprId c = kernel_.add(kernel_.mul(group_, conv_.out_channels), in_group);
@@ -399,7 +386,7 @@ bool matches_conv_direct(const Task& task) {
 std::vector<Knobs> knobs_conv_direct(const Task& task) {
   const ir::Shape& w = task.type(task.node(task.region.root).inputs[1]).shape;
   const int64_t groups = task.node(task.region.root).as<ir::ConvAttrs>().groups;
-  const Conv conv = make_conv(task, lanes_for(task, w[0] / groups));
+  const Conv conv = make_conv(task, output_lanes(task, w[0] / groups));
   std::vector<Knobs> ranked =
       rank_tiles(task.target, conv.window.strips(), conv.vectors, static_cast<int32_t>(conv.lanes));
   std::erase_if(ranked, [&](const Knobs& knobs) {

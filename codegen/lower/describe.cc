@@ -48,6 +48,22 @@ std::string shape_list(const ir::Shape& shape) {
   return text;
 }
 
+std::string conv_text(const Task& task, const ir::Node& conv) {
+  const auto& attrs = conv.as<ir::ConvAttrs>();
+  const ir::Shape& w = task.type(conv.inputs[1]).shape;
+  std::string text = " k" + shape_list({w.begin() + 2, w.end()}) + " s" + shape_list(attrs.strides);
+  if (attrs.groups != 1) text += " g" + std::to_string(attrs.groups);
+  return text;
+}
+
+// The convolution whose result the region computes a part at a time, or null.
+const ir::Node* inner_conv(const Task& task) {
+  for (const NodeId id : task.region.nodes) {
+    if (id <= task.region.inner && task.node(id).op == Op::kConv) return &task.node(id);
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 int64_t region_flops(const Task& task) {
@@ -66,14 +82,13 @@ std::string region_description(const Task& task) {
   const ir::TensorType& output = task.type(task.region.output);
   if (task.region.root == ir::kNoNode) return shape_text(output);
   const ir::Node& root = task.node(task.region.root);
-  std::string text = shape_text(task.type(root.inputs[0]));
+  const ir::Node* inner = task.region.inner == ir::kNoNode ? nullptr : inner_conv(task);
+  std::string text = shape_text(task.type((inner != nullptr ? *inner : root).inputs[0]));
   if (root.op == Op::kMatMul) text += " * " + shape_text(task.type(root.inputs[1]));
   text += " -> " + shape_text(output);
   if (root.op == Op::kConv) {
-    const auto& attrs = root.as<ir::ConvAttrs>();
-    const ir::Shape& w = task.type(root.inputs[1]).shape;
-    text += " k" + shape_list({w.begin() + 2, w.end()}) + " s" + shape_list(attrs.strides);
-    if (attrs.groups != 1) text += " g" + std::to_string(attrs.groups);
+    if (inner != nullptr) text += conv_text(task, *inner) + " +";
+    text += conv_text(task, root);
   } else if (root.op == Op::kPool) {
     const auto& attrs = root.as<ir::PoolAttrs>();
     text += " k" + shape_list(attrs.kernel) + " s" + shape_list(attrs.strides);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Lowering: a region of the schedule -> a kernel, by a strategy. A strategy is three functions in
 // one row of a table: whether it can do the region, its knobs (candidates, best guess first) and
-// the kernel that they give. `fallback` can do every region, so nothing is unsupported because a
-// fast strategy is missing.
+// the kernel that they give. `fallback` can do every region (but those that the target itself asked
+// to join), so nothing is unsupported because a fast strategy is missing.
 #pragma once
 
 #include <algorithm>
@@ -35,9 +35,10 @@ struct Knobs {
   int32_t unroll = 8;    // of the innermost reduction loop
   int32_t winograd = 0;  // outputs of a Winograd tile in each dimension; 0: not Winograd
   int32_t block = 0;     // Winograd tiles that are transformed together
+  int32_t rows = 0;      // of a strip that is computed for what reads it; 0: there are no strips
   bool operator==(const Knobs&) const = default;
 };
-std::string to_string(const Knobs& knobs);  // "6x2v8u8", "4x3v8u8w4b49"
+std::string to_string(const Knobs& knobs);  // "6x2v8u8", "4x3v8u8w4b49", "6x2v8u8r4"
 
 // A parameter of a kernel: a value's buffer, constant bytes made for this kernel, or scratch memory
 // (64-byte-aligned, its contents undefined when the kernel starts).
@@ -95,7 +96,8 @@ std::span<const Strategy> strategies();
 const Strategy* find_strategy(std::string_view name);
 
 // Lowers with the first strategy that matches and pays, and its first knobs; or with the named one
-// (for tests and the tuner; kInvalidArgument if it doesn't match).
+// (for tests and the tuner; kInvalidArgument if it doesn't match). A region that was joined from
+// two has one strategy, which the schedule asked before it joined them.
 LoweredKernel lower_region(const Task& task);
 base::Result<LoweredKernel> lower_region_with(const Task& task, std::string_view strategy,
                                               const Knobs* knobs);

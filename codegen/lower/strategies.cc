@@ -22,6 +22,7 @@ constexpr Strategy kStrategies[] = {
     CAMSHAFT_STRATEGY_OF_GPUS(group_product),
     CAMSHAFT_STRATEGY_OF_GPUS(group_winograd),
     CAMSHAFT_STRATEGY_OF_GPUS(group_rows),
+    CAMSHAFT_STRATEGY(conv_separable),
     CAMSHAFT_STRATEGY(conv_depthwise),
     CAMSHAFT_STRATEGY_THAT_PAYS(conv_depthwise_rows),
     CAMSHAFT_STRATEGY(conv_matrix),
@@ -85,6 +86,7 @@ std::string to_string(const Knobs& knobs) {
   char text[64];
   std::snprintf(text, sizeof text, "%dx%dv%du%d", knobs.pixels, knobs.vectors, knobs.lanes,
                 knobs.unroll);
+  if (knobs.rows > 0) return text + ("r" + std::to_string(knobs.rows));
   if (knobs.winograd == 0) return text;
   char winograd[32];
   std::snprintf(winograd, sizeof winograd, "w%db%d", knobs.winograd, knobs.block);

@@ -17,6 +17,7 @@ CAMSHAFT_DECLARE_STRATEGY(item_window);
 CAMSHAFT_DECLARE_STRATEGY(group_product);
 CAMSHAFT_DECLARE_STRATEGY(group_winograd);
 CAMSHAFT_DECLARE_STRATEGY(group_rows);
+CAMSHAFT_DECLARE_STRATEGY(conv_separable);
 CAMSHAFT_DECLARE_STRATEGY(conv_depthwise);
 CAMSHAFT_DECLARE_STRATEGY(conv_depthwise_rows);
 bool pays_conv_depthwise_rows(const Task& task);
@@ -35,8 +36,9 @@ CAMSHAFT_DECLARE_STRATEGY(elementwise);
 CAMSHAFT_DECLARE_STRATEGY(fallback);
 #undef CAMSHAFT_DECLARE_STRATEGY
 
-// Is the region a convolution of every channel by itself, with known weights?
+// Is the region's root, or a node, a convolution of every channel by itself, with known weights?
 bool is_depthwise(const Task& task);
+bool is_depthwise(const Task& task, NodeId id);
 // Knobs of a strategy without choices: no vectors, no tiles.
 Knobs scalar_knobs();
 

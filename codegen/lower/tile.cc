@@ -47,6 +47,14 @@ bool has_tiles(ir::DType dtype) {
   return base::dtype_size_bytes(dtype) >= 4;
 }
 
+int32_t output_lanes(const Task& task, int64_t channels) {
+  const int32_t widest = task.target.lanes(task.type(task.region.root).dtype);
+  const int32_t block = task.schedule.buffer(task.region.output).layout.channel_block;
+  int32_t lanes = std::min(block, widest);
+  while (lanes < widest && lanes < channels) lanes *= 2;
+  return lanes;
+}
+
 ExprId multiply_add(ir::Kernel& kernel, ExprId x, ExprId w, ExprId sum) {
   if (base::is_float(kernel.expr(sum).type.dtype)) return kernel.fma(x, w, sum);
   return kernel.add(sum, kernel.mul(x, w));

@@ -15,6 +15,9 @@ namespace camshaft::lower {
 // Whether tiles exist for products of a dtype: of four or eight bytes. (Halves are widened before,
 // see passes/widen_halves.cc; sums of narrow integers are i32.)
 bool has_tiles(ir::DType dtype);
+// Lanes of vectors of so many output channels, as the region's output lies. They need not be of one
+// block: where the channels fill no whole one, blocks are narrow.
+int32_t output_lanes(const Task& task, int64_t channels);
 // x * w + sum: rounded once in floats, wrapping in integers.
 ir::ExprId multiply_add(ir::Kernel& kernel, ir::ExprId x, ir::ExprId w, ir::ExprId sum);
 // Of a cache line.

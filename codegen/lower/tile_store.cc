@@ -4,6 +4,17 @@
 #include <algorithm>
 
 namespace camshaft::lower {
+namespace {
+
+constexpr int64_t kLanesWorthTurning = 4;
+
+}  // namespace
+
+Along along_of(const Task& task, int64_t lanes, int64_t pixels) {
+  const bool is_blocked = task.schedule.buffer(task.region.output).layout.channel_block > 1;
+  const bool few = lanes < kLanesWorthTurning || pixels == 1;
+  return is_blocked || few ? Along::kLanes : Along::kPixels;
+}
 
 std::vector<Stmt> store_tile(Frame& frame, Evaluator& evaluator, TileAccumulators& acc,
                              const std::function<int64_t(int64_t)>& used_lanes, Along along,

@@ -13,6 +13,9 @@ namespace camshaft::lower {
 // What lies next to each other in the output: the lanes of a vector, or the pixels of a tile (then
 // every store goes to fewer places than lanes would).
 enum class Along { kLanes, kPixels };
+// Along pixels where the output's channels don't lie in blocks; but few lanes go to few places
+// anyway, as do the lanes of the only pixel of an image.
+Along along_of(const Task& task, int64_t lanes, int64_t pixels);
 
 // Stores the region's output for every element of the tile. `used_lanes(vector)` is how many lanes
 // of a vector exist (all but in a partly filled last one); `index(pixel, vector, lane)` is the

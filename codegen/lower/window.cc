@@ -78,7 +78,11 @@ bool Window::is_inner(int64_t first, int64_t count) const {
 }
 
 Window window_of(const Task& task) {
-  const ir::Node& node = task.node(task.region.root);
+  return window_of(task, task.region.root);
+}
+
+Window window_of(const Task& task, NodeId id) {
+  const ir::Node& node = task.node(id);
   const ir::Shape& x = task.type(node.inputs[0]).shape;
   const auto make = [&](const auto& attrs, const int64_t* kernel) {
     Window window;

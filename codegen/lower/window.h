@@ -55,8 +55,9 @@ struct Window {
   bool column_inside(int64_t column, int64_t k) const { return flat || last.is_inside(column, k); }
 };
 
-// The window of the region's root, a Conv or a Pool.
+// The window of the region's root, or of a node of it: a Conv or a Pool.
 Window window_of(const Task& task);
+Window window_of(const Task& task, NodeId id);
 
 // One tile: output columns [first, first + pixels), or of a flat row pixels [first, ...).
 struct Tile {

@@ -61,6 +61,24 @@ class Written {
   std::map<int32_t, std::map<int64_t, int64_t>> runs_;  // begin to end, by buffer
 };
 
+// What exists inside a kernel only: its root reads it and nothing else does.
+base::Status verify_inner(const Schedule& schedule, const Region& region) {
+  if (!std::binary_search(region.nodes.begin(), region.nodes.end(), region.inner)) {
+    return broken(region, "what was joined into it is not among its nodes");
+  }
+  if (schedule.buffer_of[static_cast<size_t>(region.inner)] >= 0) {
+    return broken(region, "what was joined into it has a buffer, which nothing writes");
+  }
+  for (NodeId id = region.inner + 1; id < schedule.graph.size(); ++id) {
+    const std::vector<NodeId>& inputs = schedule.graph.node(id).inputs;
+    const bool reads = std::find(inputs.begin(), inputs.end(), region.inner) != inputs.end();
+    if (reads != (id == region.root)) {
+      return broken(region, "not its root alone reads what was joined into it");
+    }
+  }
+  return base::ok();
+}
+
 base::Status verify_region(const Schedule& schedule, const Region& region, const Written& written) {
   const std::set<NodeId> members(region.nodes.begin(), region.nodes.end());
   const std::set<NodeId> leaves(region.leaves.begin(), region.leaves.end());
@@ -70,7 +88,11 @@ base::Status verify_region(const Schedule& schedule, const Region& region, const
   if (region.root != kNoNode && members.count(region.root) == 0) {
     return broken(region, "its root is not among its nodes");
   }
+  if (region.inner != kNoNode) CAMSHAFT_TRY(verify_inner(schedule, region));
   for (NodeId leaf : leaves) {
+    if (schedule.buffer_of[static_cast<size_t>(leaf)] < 0) {
+      return broken(region, "a leaf has no buffer");
+    }
     if (!written.has(leaf)) return broken(region, "a leaf is not computed before it");
   }
   for (NodeId id : members) {
@@ -171,6 +193,7 @@ Schedule make_schedule(const ir::Graph& graph, const ScheduleOptions& options) {
   schedule.graph = isolate_outputs(graph);
   fuse_regions(schedule, options);
   choose_layouts(schedule, options);
+  join_regions(schedule, options);
   concat_in_place(schedule);
   make_views(schedule);
   plan_memory(schedule);
@@ -217,6 +240,10 @@ std::string print_schedule(const Schedule& schedule) {
                   static_cast<long long>(buffer.offset_bytes), buffer.first_region,
                   buffer.last_region);
     text += line + region.name + "\"\n";
+    if (region.inner == kNoNode) continue;
+    std::snprintf(line, sizeof line, "             a part at a time: %%%d : %s\n", region.inner,
+                  ir::to_string(schedule.type(region.inner)).c_str());
+    text += line;
   }
   for (const BufferInfo& buffer : schedule.buffers) {
     if (buffer.image.width == 0) continue;

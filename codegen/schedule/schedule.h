@@ -7,6 +7,9 @@
 // - A region becomes one kernel. It computes one value, `output`, which is written to a buffer; the
 //   values of its other `nodes` exist only inside the kernel. `root` is the structured node around
 //   which it grew, or kNoNode for a region of elementwise and movement nodes.
+// - A region may have been joined with the one before it, whose output, `inner`, nothing but its
+//   root reads: the kernel computes that a part at a time and has no memory for all of it. Then
+//   there may be a second structured node among its nodes, on the way to `inner`.
 // - A node may be inside several regions: movement nodes are folded into the index functions of
 // every
 //   reader. An elementwise node is computed in one region only.
@@ -23,6 +26,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -81,6 +85,7 @@ constexpr int64_t texel_channels(int64_t channels) {
 struct Region {
   NodeId root = kNoNode;
   NodeId output = kNoNode;
+  NodeId inner = kNoNode;      // what a region wrote that was joined into this one
   std::vector<NodeId> nodes;   // ascending, so operands first; the last one is `output`
   std::vector<NodeId> leaves;  // ascending
   std::string name;            // for people: the names of the nodes that it came from
@@ -116,6 +121,9 @@ struct ScheduleOptions {
   std::set<int32_t> image_inputs = {};  // positions of inputs that are images: see input_image()
   // Values between regions, and weights, are images up to this size; 0: none.
   ImageLimit image_limit = {};
+  // Whether one kernel should do a region that was joined from two (of `schedule`, where they are
+  // apart still). The target knows; empty: never.
+  std::function<bool(const Schedule& schedule, const Region& joined)> joins = {};
 };
 
 // The steps, in order; make_schedule() runs them all. Each fills its part of the schedule.
@@ -123,6 +131,7 @@ struct ScheduleOptions {
 //                    output
 //   fuse_regions:    regions, with their nodes and leaves
 //   choose_layouts:  buffers, with their layouts and sizes
+//   join_regions:    pairs of regions that are better one, and need no buffer between them
 //   concat_in_place: operands of a concatenation become parts of its result's buffer, and the
 //   region
 //                    that would have copied them goes
@@ -132,6 +141,7 @@ struct ScheduleOptions {
 ir::Graph isolate_outputs(const ir::Graph& graph);
 void fuse_regions(Schedule& schedule, const ScheduleOptions& options);
 void choose_layouts(Schedule& schedule, const ScheduleOptions& options);
+void join_regions(Schedule& schedule, const ScheduleOptions& options);
 void concat_in_place(Schedule& schedule);
 void make_views(Schedule& schedule);
 void plan_memory(Schedule& schedule);

@@ -72,6 +72,39 @@ def conv(m):
     m.node("Conv", inputs, exact=False, magnitude=2 * x.magnitude + 3, group=groups, **attributes)
 
 
+def separable(m):
+    """What may become one kernel: a depthwise convolution, or a number for each channel, and the
+    pointwise convolution that alone reads the product; of channels in whole blocks."""
+    x = image(m)
+    channels = m.choose((8, 12, 16, 24, 40))
+
+    def convolve(value, out, fan_in, **attributes):
+        kernel = attributes.get("kernel_shape", [1] * (x.rank - 2))
+        shape = (out, value.shape[1] // attributes.get("group", 1), *kernel)
+        inputs = [value, weights(m, x.dtype, shape, fan_in)]
+        if m.chance(0.5):
+            inputs.append(m.operand(x.dtype, (out,)))
+        return m.node("Conv", inputs, exact=False, magnitude=2 * value.magnitude + 3, **attributes)
+
+    wide = convolve(x, channels, x.shape[1])
+    if m.chance(0.7):
+        attributes = window(m, wide)
+        inner = convolve(wide, channels, int(np.prod(attributes["kernel_shape"])), group=channels,
+                         **attributes)
+    else:
+        mean = m.node("GlobalAveragePool", [wide], exact=False)
+        scale = m.node("Sigmoid", [convolve(mean, channels, channels)], exact=False, magnitude=1)
+        inner = m.node("Mul", [wide, scale], exact=False)
+    activation = m.choose((None, "Relu", "Sigmoid", "Tanh"))
+    if activation:
+        inner = m.node(activation, [inner], exact=False)
+    result = convolve(inner, m.choose((3, 8, 10, 16, 17, 24)), channels)
+    if m.chance(0.5):
+        result = m.node("Add", [result, m.operand(x.dtype, result.shape)], exact=False)
+    if m.chance(0.5):
+        m.node("Relu", [result], exact=False)
+
+
 def conv_transpose(m):
     x = image(m)
     channels = x.shape[1]
@@ -304,6 +337,6 @@ def quantize(m):
 
 
 OPERATORS = {f.__name__: f for f in (
-    conv, conv_transpose, max_pool, average_pool, global_pool, lp_pool, integer_conv, mat_mul, gemm,
+    conv, separable, conv_transpose, max_pool, average_pool, global_pool, lp_pool, integer_conv, mat_mul, gemm,
     einsum, reduce, reduce_products, global_lp_pool, arg_reduce, softmax, layer_norm, channel_norm,
     local_norm, resize, quantize)}
