@@ -57,8 +57,12 @@ schedule::ScheduleOptions schedule_options(const ir::Graph& graph, const render:
 // As the target computes it.
 ir::Graph target_graph(const ir::Graph& graph, const render::CpuTarget& target) {
   const int32_t lanes = target.lanes(ir::DType::kInt32);
-  if (render::dot_form(target, lanes) == render::DotForm::kNone) return graph;
-  return passes::merge_common_subexpressions(passes::byte_products(graph));
+  const render::DotForm form = render::dot_form(target, lanes);
+  if (form == render::DotForm::kNone) return graph;
+  // Several instructions a product are no faster than floats.
+  const bool is_fast = form == render::DotForm::kVnni || form == render::DotForm::kUsdot;
+  const ir::Graph integers = is_fast ? passes::quantized_products(graph) : graph;
+  return passes::merge_common_subexpressions(passes::byte_products(integers));
 }
 
 base::Result<std::vector<std::byte>> compress(const std::string& text) {

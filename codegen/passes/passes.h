@@ -79,6 +79,11 @@ Graph merge_common_subexpressions(const Graph& graph);
 // of the sum. Exact. No step of the pipeline, either.
 Graph byte_products(const Graph& graph);
 
+// Conv and MatMul of f32 that are made of bytes less a zero point, times a scale, by known weights
+// that are integers of an i8 times a scale, become such of i32, for byte_products(). Not exact: the
+// sum is, the floats that it stands for were rounded.
+Graph quantized_products(const Graph& graph);
+
 // The storage of a target that computes in `dtype`, f16 or bf16: Conv and MatMul of f32 read their
 // operands in it, and so lie the values `stored`, f32 nodes of the graph. Sums and all other
 // arithmetic stay in f32, inputs and outputs keep their types, and depthwise convolutions read what
