@@ -318,8 +318,7 @@ class Emitter {
           continue;
         }
         if (!conv_.reads_pairs()) {
-          const ExprId x = kernel_.cast(evaluator_.value(conv_.x, index), dtype());
-          row.push_back(acc.multiply_add(p, v, x, weights_.vector(kernel_, w, conv_.lanes)));
+          row.push_back(multiply_add(acc, p, v, index, weights_.vector(kernel_, w, conv_.lanes)));
           continue;
         }
         const Pair ws = weights_.vector_of_pairs(kernel_, w, conv_.lanes);
@@ -329,6 +328,21 @@ class Emitter {
       append(row, std::move(seconds));
     }
     return in_register_order(std::move(products));
+  }
+
+  // acc[pixel][vector] += the input at `index` times w. A byte is a word of which one counts, where
+  // that makes the product one instruction.
+  Stmt multiply_add(TileAccumulators& acc, int64_t pixel, int64_t vector, const Index& index,
+                    ExprId w) {
+    const ExprId x = kernel_.cast(evaluator_.value(conv_.x, index), dtype());
+    if (!has_byte_dots()) return acc.multiply_add(pixel, vector, x, w);
+    const ExprId low_byte = kernel_.splat(0xff, kernel_.expr(w).type);
+    return acc.add_dot(pixel, vector, x, kernel_.binary(KOp::kAnd, w, low_byte));
+  }
+
+  bool has_byte_dots() const {
+    return task_.type(conv_.x).dtype == DType::kUInt8 && dtype() == DType::kInt32 &&
+           is_one_instruction(task_.target, static_cast<int32_t>(conv_.lanes));
   }
 
   // The input's channels from index[1] on.

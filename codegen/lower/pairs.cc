@@ -37,10 +37,13 @@ bool pairs_fit(const CpuTarget& target, const Knobs& knobs) {
   return knobs.pixels * knobs.vectors + held <= target.vector_registers;
 }
 
+bool is_one_instruction(const CpuTarget& target, int32_t lanes) {
+  const render::DotForm form = render::dot_form(target, lanes);
+  return form == render::DotForm::kVnni || form == render::DotForm::kUsdot;
+}
+
 bool quads_fit(const CpuTarget& target, const Knobs& knobs) {
-  const render::DotForm form = render::dot_form(target, knobs.lanes);
-  return form == render::DotForm::kVnni || form == render::DotForm::kUsdot ||
-         pairs_fit(target, knobs);
+  return is_one_instruction(target, knobs.lanes) || pairs_fit(target, knobs);
 }
 
 }  // namespace camshaft::lower

@@ -26,6 +26,8 @@ Pair broadcast_pair(Kernel& kernel, ExprId word, int64_t lanes, std::vector<Stmt
 // Whether a tile's sums fit in registers beside what its products are widened to: all vectors of
 // weights twice, or a word for each pixel, whatever is less.
 bool pairs_fit(const CpuTarget& target, const Knobs& knobs);
+// Whether kDot of `lanes` is one instruction.
+bool is_one_instruction(const CpuTarget& target, int32_t lanes);
 // The same of bytes, where a product takes more than one instruction.
 bool quads_fit(const CpuTarget& target, const Knobs& knobs);
 

@@ -24,6 +24,7 @@ using ir::Op;
 struct Bytes {
   NodeId x = kNoNode;  // u8 or i8
   int64_t zero = 0;
+  std::vector<ir::Shape> shapes = {};  // that x is given, one after the other
 };
 
 std::optional<Bytes> widened_bytes(const Graph& graph, NodeId id) {
@@ -35,8 +36,13 @@ std::optional<Bytes> widened_bytes(const Graph& graph, NodeId id) {
 }
 
 std::optional<Bytes> bytes_of(const Graph& graph, NodeId id) {
-  if (graph.node(id).type.dtype != DType::kInt32) return std::nullopt;
   const Node& node = graph.node(id);
+  if (node.type.dtype != DType::kInt32) return std::nullopt;
+  if (node.op == Op::kReshape) {
+    std::optional<Bytes> bytes = bytes_of(graph, node.inputs[0]);
+    if (bytes) bytes->shapes.push_back(node.type.shape);
+    return bytes;
+  }
   if (node.op != Op::kSub && node.op != Op::kAdd) return widened_bytes(graph, id);
   const std::optional<int64_t> number = ir::splat_int(graph, node.inputs[1]);
   std::optional<Bytes> bytes = widened_bytes(graph, node.inputs[0]);
@@ -101,10 +107,14 @@ NodeId add_corrections(Graph& out, NodeId product, ir::Literal numbers, size_t a
 }
 
 NodeId as_unsigned(Graph& out, Bytes& bytes, const std::string& name) {
-  const ir::TensorType type = out.node(bytes.x).type;
-  if (type.dtype == DType::kUInt8) return bytes.x;
+  NodeId x = bytes.x;
+  for (const ir::Shape& shape : bytes.shapes) {
+    x = out.add(Op::kReshape, {x}, ir::ReshapeAttrs{shape}, name);
+  }
+  const ir::TensorType type = out.node(x).type;
+  if (type.dtype == DType::kUInt8) return x;
   bytes.zero += 128;
-  const NodeId bits = out.add(Op::kBitcast, {bytes.x}, ir::CastAttrs{DType::kUInt8}, name);
+  const NodeId bits = out.add(Op::kBitcast, {x}, ir::CastAttrs{DType::kUInt8}, name);
   const NodeId sign = out.add_splat({DType::kUInt8, type.shape}, 128);
   return out.add(Op::kXor, {bits, sign}, {}, name);
 }

@@ -29,11 +29,7 @@ std::string product_graph(const std::string& x, const std::string& w) {
 }
 
 // Whether any region's kernel has dots.
-bool has_dots(const std::string& text, int32_t block = 8) {
-  const auto graph = ir::parse_graph(text);
-  REQUIRE(graph.has_value());
-  const Schedule schedule = schedule::make_schedule(*graph, {block, true});
-  const CpuTarget target = test_target(block == 16 ? 64 : 32);
+bool has_dots(const Schedule& schedule, const CpuTarget& target) {
   return std::any_of(schedule.regions.begin(), schedule.regions.end(), [&](const Region& region) {
     const Kernel kernel = lower_region({schedule, region, target}).kernel;
     for (int i = 0; i < kernel.expr_count(); ++i) {
@@ -41,6 +37,13 @@ bool has_dots(const std::string& text, int32_t block = 8) {
     }
     return false;
   });
+}
+
+bool has_dots(const std::string& text, int32_t block = 8) {
+  const auto graph = ir::parse_graph(text);
+  REQUIRE(graph.has_value());
+  return has_dots(schedule::make_schedule(*graph, {block, true}),
+                  test_target(block == 16 ? 64 : 32));
 }
 
 TEST_CASE("convolutions of bytes, alone and in groups") {
@@ -61,6 +64,23 @@ TEST_CASE("convolutions of bytes, alone and in groups") {
       CHECK(check_graph(odd, 0, block).strategies.back() == "conv_direct");
       CHECK(!has_dots(odd, block));
     }
+  }
+}
+
+TEST_CASE("bytes one by one are dots too, where that is one instruction") {
+  CpuTarget target = test_target(64);
+  target.triple = "x86_64-unknown-linux-gnu";
+  target.features = "+avx512vnni";
+  for (const std::string& text : {conv_graph("3", "{seed 1} : i8[16x3x3x2]", "1"),
+                                  conv_graph("48", "{seed 1} : i8[32x48x3x2]", "1")}) {
+    const auto graph = ir::parse_graph(text);
+    REQUIRE(graph.has_value());
+    const Schedule schedule = schedule::make_schedule(*graph, {16, true});
+    const std::vector<ir::Literal> inputs = seeded_inputs(*graph);
+    const ScheduleRun run = run_schedule(schedule, inputs, target, "");
+    CHECK(run.strategies.back() == "conv_direct");
+    check_against_oracle(*graph, inputs, run.outputs, 0);
+    CHECK(has_dots(schedule, target));
   }
 }
 

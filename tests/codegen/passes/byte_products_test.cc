@@ -78,6 +78,18 @@ TEST_CASE("matrix products too, of all batches") {
   check_equal_results(before, after);
 }
 
+TEST_CASE("numbers that get another shape on the way are bytes still") {
+  const Graph before = fold_constants(ir::graph_from(
+      "%x = input \"x\" : i8[1x8x1x1]\n%i = cast(%x) {to=i32}\n%z = constant {splat 5} : "
+      "i32[1x8x1x1]\n%d = sub(%i, %z)\n%r = reshape(%d) {shape=[1,8]}\n%w = constant {seed 3} : "
+      "i32[8x4]\n%y = matmul(%r, %w)\noutput \"y\" = %y"));
+  const Graph after = byte_products(before);
+  REQUIRE(verify_graph(after).is_ok());
+  const ir::Node product = nodes_of(after, Op::kMatMul).at(0);
+  CHECK(after.node(product.inputs[0]).type == ir::TensorType{DType::kUInt8, {1, 8}});
+  check_equal_results(before, after);
+}
+
 TEST_CASE("what does not fit bytes stays") {
   // Weights beyond an i8, a zero point that no byte is, and numbers that were no bytes.
   for (const std::string& text :
