@@ -28,7 +28,7 @@ using ir::LoopKind;
 // OpenCL 1.2 promises so much.
 constexpr int64_t kMostSharedBytes = 32 << 10;
 constexpr int64_t kMostAccumulators = 64;  // of an item
-constexpr int32_t kMostOutputs = 4;  // an item has all of a patch in registers
+constexpr int32_t kMostOutputs = 4;        // an item has all of a patch in registers
 constexpr int64_t kChunks[] = {32, 16, 8};
 constexpr int64_t kStepUnroll = 4;
 
@@ -406,8 +406,9 @@ double cost(const WinogradConv& conv, const Shape& shape) {
 bool matches_group_winograd(const Task& task) {
   if (!task.target.is_gpu || task.has_images() || task.schedule.image_limit.width > 0) return false;
   const auto conv = find_winograd_conv(task);
-  return conv && task.type(task.region.output).shape == task.node(conv->node).type.shape &&
-         !knobs_group_winograd(task).empty();
+  // The smallest chunk of the smallest tiles always fits.
+  return conv && conv->in_channels % kChunks[2] == 0 &&
+         task.type(task.region.output).shape == task.node(conv->node).type.shape;
 }
 
 std::vector<Knobs> knobs_group_winograd(const Task& task) {

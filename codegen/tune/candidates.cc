@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -38,15 +39,18 @@ const lower::Strategy& usual_strategy(const lower::Task& task) {
   return lower::strategies().back();
 }
 
-// The usual strategy's choices, then those of each other that is made for such regions.
-std::vector<std::vector<Choice>> choices_by_strategy(const lower::Task& task) {
+// The usual strategy's choices, then those of each other that is made for such regions; of those
+// that `wants` names, since ranking a strategy's choices takes time.
+std::vector<std::vector<Choice>> choices_by_strategy(
+    const lower::Task& task, const std::function<bool(const lower::Strategy&)>& wants) {
   const lower::Strategy& usual = usual_strategy(task);
   std::vector<std::vector<Choice>> result(1);
-  append_all(usual, task, &result[0]);
+  if (wants(usual)) append_all(usual, task, &result[0]);
   if (is_general(usual.name)) return result;
   for (const lower::Strategy& strategy : lower::strategies()) {
-    if (&strategy == &usual || is_general(strategy.name) || !strategy.matches(task)) continue;
+    if (&strategy == &usual || is_general(strategy.name) || !wants(strategy)) continue;
     if (task.has_images() && !strategy.is_for_gpus) continue;  // they know buffers only
+    if (!strategy.matches(task)) continue;
     result.emplace_back();
     append_all(strategy, task, &result.back());
     // Those made for CPUs are there for devices that are some, which one choice shows.
@@ -99,7 +103,9 @@ std::string region_text(const lower::Task& task) {
 }  // namespace
 
 std::vector<Choice> candidates(const lower::Task& task, size_t most) {
-  const std::vector<std::vector<Choice>> by_strategy = choices_by_strategy(task);
+  const lower::Strategy* const usual = &usual_strategy(task);
+  const std::vector<std::vector<Choice>> by_strategy = choices_by_strategy(
+      task, [&](const lower::Strategy& strategy) { return most > 1 || &strategy == usual; });
   std::vector<Choice> result;
   // In turn, so that the first of each strategy is among few.
   for (size_t i = 0; result.size() < most; ++i) {
@@ -116,9 +122,10 @@ std::vector<Choice> candidates(const lower::Task& task, size_t most) {
 
 std::optional<Choice> find_candidate(const lower::Task& task, std::string_view strategy,
                                      std::string_view knobs) {
-  for (const std::vector<Choice>& choices : choices_by_strategy(task)) {
+  const auto is_named = [&](const lower::Strategy& each) { return strategy == each.name; };
+  for (const std::vector<Choice>& choices : choices_by_strategy(task, is_named)) {
     for (const Choice& choice : choices) {
-      if (choice.strategy == strategy && lower::to_string(choice.knobs) == knobs) return choice;
+      if (lower::to_string(choice.knobs) == knobs) return choice;
     }
   }
   return std::nullopt;
