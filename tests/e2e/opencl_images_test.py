@@ -62,6 +62,23 @@ class OpenClImages(models.CommandTest):
         self.assertRegex(small, r"images +[1-9] of \d+ bytes, up to \d\d columns")
         self.assertNotIn("columns", self.check(model, images="off"))
 
+    def test_channels_are_padded_to_texels(self):
+        random = np.random.default_rng(4)
+        weights = {name: (random.normal(size=shape) / 4).astype(np.float32) for name, shape in (
+            ("w0", (6, 3, 3, 3)), ("w1", (6, 1, 3, 3)), ("w2", (10, 6, 3, 3)), ("b2", (10,)),
+            ("w3", (5, 10, 1, 1)))}
+        e2e.make_model(self.path("m.onnx"), [
+            helper.make_node("Conv", ["x", "w0"], ["a"], pads=[1, 1, 1, 1]),
+            helper.make_node("Conv", ["a", "w1"], ["b"], pads=[1, 1, 1, 1], group=6),
+            helper.make_node("MaxPool", ["b"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+            helper.make_node("Conv", ["p", "w2", "b2"], ["c"], pads=[1, 1, 1, 1]),
+            helper.make_node("Sigmoid", ["c"], ["s"]),
+            helper.make_node("Conv", ["s", "w3"], ["y"])],
+            {"x": [1, 3, 16, 16]}, {"y": [1, 5, 8, 8]}, weights)
+        # The four values and the four kernels' weights.
+        self.assertRegex(self.check(self.path("m.onnx")), r"images +8 of \d+ bytes")
+        self.check(self.path("m.onnx"), "--dtype", "f16", tolerance="2e-2")
+
     def test_roadnet(self):
         text = self.check(os.path.join(e2e.ROOT, "models", "roadnet", "roadnet.onnx"))
         self.assertRegex(text, r"images +\d\d of \d+ bytes")

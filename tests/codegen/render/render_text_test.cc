@@ -307,6 +307,27 @@ TEST_CASE("minima and maxima are single instructions") {
 }
 
 #if CAMSHAFT_WITH_LLVM
+TEST_CASE("OpenCL C: halves are converted by memory, or by PTX where the device has that") {
+  const auto kernel = parse_kernel(R"(kernel "k" threads 1 {
+  param a: f16[8]
+  param out: f16[8] writable
+  store(out, 0, cast(cast(load(a, 0, 8), f32) + cast(load(a, 0, 8), f32), f16))
+}
+)");
+  REQUIRE(kernel);
+  const auto text = render::render_opencl({*kernel}, render_test::target_of("opencl"));
+  REQUIRE(text);
+  using Catch::Contains;
+  CHECK_THAT(*text, Contains("#ifdef CAMSHAFT_PTX\nfloat8 half8_to_float(ushort8 x) { float r0; "
+                             "asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r0) : \"h\"(x.s0)); "));
+  CHECK_THAT(*text, Contains("(x.s7)); return (float8)(r0, r1, r2, r3, r4, r5, r6, r7); }\n#else\n"
+                             "float8 half8_to_float(ushort8 x) { return vload_half8("));
+  CHECK_THAT(*text,
+             Contains("ushort r7; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r7) : \"f\"(x.s7)); "
+                      "return (ushort8)(r0,"));
+  CHECK_THAT(*text, Contains("vstore_half8_rte(x, 0, (half*)&bits); return bits; }\n#endif\n"));
+}
+
 TEST_CASE("the LLVM IR names what the kernel names") {
   const auto text =
       render::render_llvm({gemm_tile(1, 1, 8)}, render_test::target_of("llvm:haswell"));
