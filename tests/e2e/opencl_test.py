@@ -145,6 +145,9 @@ class OpenCl(models.CommandTest):
         def kernel_name():
             return self.camshaft("inspect", plan, "--source", "0").stdout
 
+        done = e2e.camshaft(*arguments, "--tune", "0.05", "--tuning-device", "opencl:nowhere")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn(device, done.stderr)
         other = {**measured, "target": "opencl on Some GPU", "strategy": "group_product",
                  "knobs": "1x4v8u8"}
         write(other)

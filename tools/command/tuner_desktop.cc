@@ -32,6 +32,10 @@ std::string device_spec(const std::string& target, const TuningOptions& options)
 
 // The place in the database of what is measured on a device.
 Result<std::string> measured_place(const std::string& target, const std::string& device) {
+  if (hal::find_backend(devices::backends(), device.substr(0, device.find(':'))) == nullptr) {
+    return base::fail(Code::kWrongTarget, "tune.device", "this build has no device '%s'",
+                      printable(device).c_str());
+  }
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<hal::Device> open,
                       hal::open_device(devices::backends(), device, {}));
   return tune::target_on(target, open->info().name);
@@ -90,6 +94,7 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
     Result<bool> measured = true;
     if (!device.empty()) {
       const Result<std::string> place = measured_place(target, device);
+      if (!place && !options_.device.empty()) return place.error();
       if (place) places_[target] = *place;
       if (!place) measured = place.error();
     }
