@@ -13,6 +13,7 @@ import command_models as models
 import e2e
 import numpy as np
 import onnx
+from onnx_quantized_test import exact_conv_cases
 from zoo_test import OTHERS, zoo_folder
 
 CAMSHAFT = os.path.join(e2e.BUILD, "runtime-aarch64", "camshaft")
@@ -117,6 +118,22 @@ class AArch64(unittest.TestCase):
         plan = self.compile(model, ["llvm", "llvm:cortex-a76"], "--golden", self.path("in.npz"))
         done = self.document(on_arm("verify", plan, "--json"))
         self.assertTrue(all(g["good"] for g in done["goldens"]) and done["goldens"])
+
+    def test_sums_of_bytes_are_exact_by_either_instruction(self):
+        for case in list(exact_conv_cases())[::3]:
+            onnx.save(case.model, self.path("bytes.onnx"))
+            np.savez(self.path("in.npz"), in0=case.inputs[0])
+            # sdot, and usdot of i8mm.
+            for march, cpu in (("cortex-a76", "cortex-a76"), ("neoverse-n2", "max")):
+                targets = ["llvm:" + march, "cpu:" + march]
+                plan = self.compile(self.path("bytes.onnx"), targets)
+                for target in targets:
+                    with self.subTest(case=case.name, target=target):
+                        done = on_arm("run", plan, "--input", self.path("in.npz"), "--target", target,
+                                      "--output", self.path("out.npz"), cpu=cpu)
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                        with np.load(self.path("out.npz")) as arrays:
+                            np.testing.assert_array_equal(arrays["out0"], case.outputs[0])
 
     def test_plans_for_other_cpus_are_refused(self):
         done = on_arm("run", self.compile(self.small_model(), ["llvm"]), "--random")
