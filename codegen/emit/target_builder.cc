@@ -10,7 +10,6 @@
 #include "codegen/ir/kernel_passes.h"
 #include "codegen/lower/separable_plan.h"
 #include "codegen/passes/passes.h"
-#include "codegen/render/dot.h"
 
 namespace camshaft::emit {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codegen/lower/frame.h"
-#include "codegen/render/dot.h"
 
 namespace camshaft::lower {
 

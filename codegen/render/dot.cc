@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "codegen/render/dot.h"
-
+#include "codegen/render/render.h"
 #include "codegen/render/target_info.h"
 
 namespace camshaft::render {

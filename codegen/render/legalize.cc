@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "codegen/ir/kernel_rewrite.h"
-#include "codegen/render/dot.h"
 #include "codegen/render/float_bits.h"
 #include "codegen/render/target_info.h"
 

@@ -55,6 +55,18 @@ struct CpuTarget {
   }
 };
 
+// How a target computes ir::KOp::kDot, sums of products of bytes. All forms are exact.
+enum class DotForm : uint8_t {
+  kNone,   // not at all: legalize_kernel() spells it out
+  kVnni,   // x86: one instruction
+  kPairs,  // x86: bytes widened to 16 bits, whose products are summed in pairs
+  kUsdot,  // AArch64 with i8mm: one instruction
+  kSdot,   // AArch64 with dotprod: (a - 128) * b, which are both signed, plus 128 * b
+};
+
+// Of lanes that fill a register. Narrower ones than the target's widest have the same form.
+DotForm dot_form(const CpuTarget& target, int32_t lanes);
+
 // The target named `spec`: "cpu", "llvm", "cpu:znver4", "llvm:cortex-a76", ...; without a march,
 // the machine that compiles. Unknown names fail with the list of known ones near to it.
 base::Result<CpuTarget> make_cpu_target(std::string_view spec);

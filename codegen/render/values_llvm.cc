@@ -6,8 +6,6 @@
 
 #include <numeric>
 
-#include "codegen/render/dot.h"
-
 namespace camshaft::render {
 
 namespace {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "codegen/ir/kernel.h"
-#include "codegen/render/dot.h"
 #include "codegen/render/render.h"
 #include "tests/codegen/render/render_testing.h"
 
