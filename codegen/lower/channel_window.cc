@@ -128,7 +128,7 @@ std::vector<Stmt> ChannelWindow::store(const Tile& tile, int64_t pixel, ExprId n
                                          kernel_.add(tile.first, pixel));
         const ExprId sum = kernel_.load(sums_, kernel_.add(lane, pixel * lanes()));
         evaluator_.bind(root_, [sum](const Index&) { return sum; });
-        return {sink.store(index, evaluator_.value(sink.result, index))};
+        return sink.store(index, evaluator_.value(sink.result, index));
       });
   evaluator_.unbind(root_);
   return body;

@@ -22,10 +22,10 @@ std::vector<Knobs> channel_window_knobs(const CpuTarget& target, int64_t lanes, 
 class ChannelWindow {
  public:
   // What an epilogue makes of the finished sums: the value of a node of the region that `root`
-  // feeds, of its shape, and the statement that stores it.
+  // feeds, of its shape, and the statements that store it.
   struct Sink {
     NodeId result = ir::kNoNode;
-    std::function<Stmt(const Index& index, ExprId value)> store;
+    std::function<std::vector<Stmt>(const Index& index, ExprId value)> store;
   };
 
   ChannelWindow(Frame& frame, Evaluator& evaluator, NodeId root, const Knobs& knobs);

@@ -15,6 +15,9 @@ using ir::DType;
 using ir::KOp;
 using ir::Op;
 
+// Of ten vectors of channels that the busiest thread could do, at least so many exist.
+constexpr int64_t kSetsOfTen = 9;
+
 // The block that lanes run along: shared by input and output, or 0 if their layouts differ.
 int64_t common_block(const Task& task) {
   const NodeId x = task.node(task.region.root).inputs[0];
@@ -75,9 +78,10 @@ LoweredKernel emit_rows(const Task& task, Frame& frame, Evaluator& evaluator,
   const ir::Shape& x = task.type(task.node(task.region.root).inputs[0]).shape;
   const int64_t sets = x[1] / window.lanes();
   const int64_t rows = window.window().rows();
-  const ChannelWindow::Sink sink = {task.region.output, [&](const Index& index, ExprId value) {
-                                      return evaluator.store_output(frame.output, index, value);
-                                    }};
+  const ChannelWindow::Sink sink = {
+      task.region.output, [&](const Index& index, ExprId value) {
+        return std::vector<Stmt>{evaluator.store_output(frame.output, index, value)};
+      }};
   set_thread_loop(kernel, x[0] * sets * rows, [&](ExprId t) {
     const ExprId row = kernel.mod(t, rows);
     const ExprId rest = kernel.div(t, rows);
@@ -88,7 +92,126 @@ LoweredKernel emit_rows(const Task& task, Frame& frame, Evaluator& evaluator,
   return std::move(frame.lowered);
 }
 
+// The reduction of what the region writes over all spatial axes, alone or with elementwise nodes
+// that make `pooled` of it; kNoNode if there is none that the kernel can compute in passing.
+NodeId pool_of(const Task& task) {
+  NodeId reduce = ir::kNoNode;
+  for (const NodeId id : task.region.nodes) {
+    const ir::Node& node = task.node(id);
+    if (node.op == Op::kReduce) {
+      if (reduce != ir::kNoNode || node.inputs[0] != task.region.output) return ir::kNoNode;
+      reduce = id;
+    } else if (reduce != ir::kNoNode) {
+      // Each element of the same place. (A number is stretched to the shape.)
+      const bool is_known = ir::is_elementwise(node.op) || node.op == Op::kBroadcast;
+      if (!is_known || node.type.shape != task.type(reduce).shape) return ir::kNoNode;
+    }
+  }
+  if (reduce == ir::kNoNode || task.type(task.region.output).dtype != DType::kFloat32 ||
+      task.type(task.region.pooled).dtype != DType::kFloat32) {
+    return ir::kNoNode;
+  }
+  std::vector<int> spatial;
+  for (int axis = 2; axis < task.type(task.region.output).rank(); ++axis) spatial.push_back(axis);
+  return task.node(reduce).as<ir::ReduceAttrs>().axes == spatial ? reduce : ir::kNoNode;
+}
+
+// As above, with what the pixels of each channel are reduced to: by rows, then over these, so that
+// sums lose little. All rows of a vector of channels are one iteration.
+class PooledRows {
+ public:
+  PooledRows(const Task& task, Frame& frame, Evaluator& evaluator, ChannelWindow& window)
+      : task_(task),
+        frame_(frame),
+        kernel_(frame.kernel()),
+        evaluator_(evaluator),
+        window_(window),
+        reduce_(pool_of(task)),
+        kind_(task.node(reduce_).as<ir::ReduceAttrs>().kind) {
+    window.add_sums();
+    row_ = kernel_.add_local("row", DType::kFloat32, window.lanes());
+    all_ = kernel_.add_local("all", DType::kFloat32, window.lanes());
+  }
+
+  LoweredKernel emit() {
+    const ir::Shape& shape = task_.type(task_.region.output).shape;
+    const int64_t sets = shape[1] / window_.lanes();
+    set_thread_loop(kernel_, shape[0] * sets, [&](ExprId t) {
+      n_ = kernel_.div(t, sets);
+      c_ = kernel_.mul(kernel_.mod(t, sets), window_.lanes());
+      std::vector<Stmt> body = {clear(all_)};
+      append(body, loop(kernel_, "row", window_.window().rows(), ir::LoopKind::kSerial,
+                        [&](ExprId row) { return row_body(row); }));
+      append(body, store());
+      return body;
+    });
+    return std::move(frame_.lowered);
+  }
+
+ private:
+  ExprId zero() { return kernel_.int_const(0); }
+  Stmt clear(ir::ArrayId sums) {
+    const ir::ValueType type = {DType::kFloat32, window_.lanes()};
+    return ir::make_store(sums, zero(), reduce_identity(kernel_, kind_, type));
+  }
+
+  std::vector<Stmt> row_body(ExprId row) {
+    std::vector<Stmt> body = {clear(row_)};
+    append(body, window_.row(n_, c_, row, {task_.region.output, [&](const Index& at, ExprId value) {
+                                             return add(at, value);
+                                           }}));
+    const ExprId sum = kernel_.load(row_, zero(), window_.lanes());
+    const ExprId sums = kernel_.load(all_, zero(), window_.lanes());
+    body.push_back(ir::make_store(all_, zero(), reduce_combine(kernel_, kind_, sum, sums)));
+    return body;
+  }
+
+  std::vector<Stmt> add(const Index& index, ExprId value) {
+    std::vector<Stmt> body;
+    const ExprId y = let(kernel_, body, "y", value);
+    const ExprId lane = kernel_.mod(index[1], window_.lanes());
+    body.push_back(evaluator_.store_output(frame_.output, index, y));
+    const ExprId sum = reduce_combine(kernel_, kind_, y, kernel_.load(row_, lane));
+    body.push_back(ir::make_store(row_, lane, sum));
+    return body;
+  }
+
+  std::vector<Stmt> store() {
+    const NodeId pooled = task_.region.pooled;
+    auto body = loop(kernel_, "lane", window_.lanes(), ir::LoopKind::kVector, [&](ExprId lane) {
+      Index index(task_.type(pooled).shape.size(), zero());
+      index[0] = n_;
+      index[1] = kernel_.add(c_, lane);
+      const ExprId sum = kernel_.load(all_, lane);
+      evaluator_.bind(reduce_, [sum](const Index&) { return sum; });
+      const ExprId value = evaluator_.value(pooled, index);
+      return std::vector<Stmt>{evaluator_.store_node(pooled, frame_.pooled, index, value)};
+    });
+    evaluator_.unbind(reduce_);
+    return body;
+  }
+
+  const Task& task_;
+  Frame& frame_;
+  Kernel& kernel_;
+  Evaluator& evaluator_;
+  ChannelWindow& window_;
+  NodeId reduce_;
+  ir::ReduceKind kind_;
+  ir::ArrayId row_ = -1, all_ = -1;
+  ExprId n_ = ir::kNoExpr, c_ = ir::kNoExpr;
+};
+
 }  // namespace
+
+// All threads must have vectors of channels enough: rows are not dealt out then.
+bool pays_to_pool(const Task& joined) {
+  if (joined.target.is_gpu || !matches_conv_depthwise(joined)) return false;
+  const ir::TensorType& type = joined.type(joined.region.output);
+  const int64_t sets = type.shape[0] * type.shape[1] / channel_knobs(joined).front().lanes;
+  const int64_t busiest = (sets + joined.threads - 1) / joined.threads;
+  return busiest * joined.threads * kSetsOfTen <= sets * 10;
+}
 
 bool is_depthwise(const Task& task, NodeId id) {
   const ir::Node& node = task.node(id);
@@ -104,6 +227,7 @@ bool is_depthwise(const Task& task) {
 }
 
 bool matches_conv_depthwise(const Task& task) {
+  if (task.region.pooled != ir::kNoNode && pool_of(task) == ir::kNoNode) return false;
   return !task.has_images() && is_depthwise(task) && is_windowed(task);
 }
 bool matches_pool(const Task& task) {
@@ -122,6 +246,7 @@ LoweredKernel emit_conv_depthwise(const Task& task, const Knobs& knobs) {
   Frame frame(task, "conv_depthwise", knobs, {task.node(root).inputs[1]});
   Evaluator evaluator(frame.kernel(), task, frame.arrays);
   DepthwiseWindow window(frame, evaluator, root, knobs);
+  if (task.region.pooled != ir::kNoNode) return PooledRows(task, frame, evaluator, window).emit();
   if (window.window().is_pointwise()) window.flatten();
   return emit_rows(task, frame, evaluator, window);
 }

@@ -164,7 +164,7 @@ class RowDepthwise {
 }  // namespace
 
 bool matches_conv_depthwise_rows(const Task& task) {
-  if (!is_depthwise(task) || task.has_images()) return false;
+  if (!is_depthwise(task) || task.has_images() || task.region.pooled != ir::kNoNode) return false;
   const NodeId root = task.region.root;
   const ir::TensorType& type = task.type(root);
   if (!has_tiles(type.dtype) || type.elements() == 0) return false;

@@ -391,6 +391,7 @@ class Emitter {
 
 bool matches_conv_direct(const Task& task) {
   if (!task.has_root(Op::kConv) || task.has_images()) return false;
+  if (task.region.pooled != ir::kNoNode) return false;
   const ir::Node& node = task.node(task.region.root);
   if (!has_tiles(node.type.dtype)) return false;
   if (node.type.elements() == 0 || task.type(node.inputs[1]).elements() == 0) return false;

@@ -121,8 +121,8 @@ class Emitter {
       const ExprId before = kernel_.mul(row, conv_.columns);
       const ChannelWindow::Sink sink = {
           conv_.inner, [&](const Index& index, ExprId value) {
-            return ir::make_store(strip_, place(index[1], kernel_.add(before, index.back())),
-                                  value);
+            const ExprId at = place(index[1], kernel_.add(before, index.back()));
+            return std::vector<Stmt>{ir::make_store(strip_, at, value)};
           }};
       return window_->row(n_, c, kernel_.add(first_row_, row), sink);
     });

@@ -74,6 +74,7 @@ int64_t region_flops(const Task& task) {
 
 int64_t region_bytes(const Task& task) {
   int64_t bytes = task.type(task.region.output).size_bytes();
+  if (task.region.pooled != ir::kNoNode) bytes += task.type(task.region.pooled).size_bytes();
   for (NodeId leaf : task.region.leaves) bytes += task.type(leaf).size_bytes();
   return bytes;
 }
@@ -89,6 +90,7 @@ std::string region_description(const Task& task) {
   if (root.op == Op::kConv) {
     if (inner != nullptr) text += conv_text(task, *inner) + " +";
     text += conv_text(task, root);
+    if (task.region.pooled != ir::kNoNode) text += " + reduce";
   } else if (root.op == Op::kPool) {
     const auto& attrs = root.as<ir::PoolAttrs>();
     text += " k" + shape_list(attrs.kernel) + " s" + shape_list(attrs.strides);

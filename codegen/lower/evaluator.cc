@@ -36,7 +36,10 @@ ExprId Evaluator::value(NodeId node, const Index& index) {
 }
 
 Stmt Evaluator::store_output(ir::ArrayId array, const Index& index, ExprId value) {
-  const NodeId output = task_.region.output;
+  return store_node(task_.region.output, array, index, value);
+}
+
+Stmt Evaluator::store_node(NodeId output, ir::ArrayId array, const Index& index, ExprId value) {
   const ir::TensorType& type = task_.type(output);
   const ExprId offset =
       layout_offset(kernel_, type.shape, task_.schedule.buffer(output).layout, index);

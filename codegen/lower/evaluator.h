@@ -31,8 +31,10 @@ class Evaluator {
   void unbind(NodeId node);
   // Element `index` of `node`, in compute_dtype(node's dtype).
   ExprId value(NodeId node, const Index& index);
-  // Stores `value` (in the compute dtype) as element `index` of the region's output.
+  // Stores `value` (in the compute dtype) as element `index` of the region's output, or of another
+  // node that has a buffer.
   Stmt store_output(ir::ArrayId array, const Index& index, ExprId value);
+  Stmt store_node(NodeId node, ir::ArrayId array, const Index& index, ExprId value);
 
  private:
   ExprId evaluate(NodeId id, const Index& index);

@@ -244,6 +244,7 @@ class Emitter {
 
 bool matches_fallback(const Task& task) {
   if (task.region.root == ir::kNoNode || task.region.inner != ir::kNoNode) return false;
+  if (task.region.pooled != ir::kNoNode) return false;
   switch (task.node(task.region.root).op) {
     case Op::kConv:
     case Op::kPool:

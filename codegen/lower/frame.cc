@@ -24,6 +24,9 @@ Frame::Frame(const Task& region_task, const char* strategy, const Knobs& knobs,
   }
   output = add_value(task.region.output, "out", true);
   lowered.arguments.push_back({task.region.output, {}, true});
+  if (task.region.pooled == ir::kNoNode) return;
+  pooled = add_value(task.region.pooled, "pooled", true);
+  lowered.arguments.push_back({task.region.pooled, {}, true});
 }
 
 ir::ArrayId Frame::add_value(NodeId value, std::string_view name, bool writable) {

@@ -33,6 +33,7 @@ struct Frame {
   LoweredKernel lowered;
   std::map<NodeId, ir::ArrayId> arrays;
   ir::ArrayId output = -1;
+  ir::ArrayId pooled = -1;  // of a region with such
 
  private:
   ir::ArrayId add_value(NodeId value, std::string_view name, bool writable);

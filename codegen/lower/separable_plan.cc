@@ -218,7 +218,9 @@ std::vector<int64_t> strip_rows(const Task& task, const SeparableConv& conv) {
 
 std::optional<SeparableConv> find_separable_conv(const Task& task) {
   const NodeId inner = task.region.inner;
-  if (inner == ir::kNoNode || !task.has_root(Op::kConv) || task.target.is_gpu) return std::nullopt;
+  if (inner == ir::kNoNode || task.region.pooled != ir::kNoNode || !task.has_root(Op::kConv) ||
+      task.target.is_gpu)
+    return std::nullopt;
   SeparableConv conv;
   conv.node = task.region.root;
   conv.inner = inner;
@@ -318,6 +320,7 @@ std::vector<Knobs> rank_separable(const Task& task, const SeparableConv& conv) {
 }
 
 bool pays_to_join(const Task& joined) {
+  if (joined.region.pooled != ir::kNoNode) return pays_to_pool(joined);
   const std::optional<SeparableConv> conv = find_separable_conv(joined);
   if (!conv) return false;
   const std::vector<Knobs> ranked = rank_separable(joined, *conv);

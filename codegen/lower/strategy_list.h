@@ -39,6 +39,9 @@ CAMSHAFT_DECLARE_STRATEGY(fallback);
 // Is the region's root, or a node, a convolution of every channel by itself, with known weights?
 bool is_depthwise(const Task& task);
 bool is_depthwise(const Task& task, NodeId id);
+// Whether a region that one which reduces its output was joined into (schedule::Region::pooled) is
+// better than the two.
+bool pays_to_pool(const Task& joined);
 // Knobs of a strategy without choices: no vectors, no tiles.
 Knobs scalar_knobs();
 

@@ -23,7 +23,9 @@ class Joiner {
   explicit Joiner(Schedule& schedule)
       : schedule_(schedule), graph_(schedule.graph), is_written_(schedule.buffers.size(), false) {
     for (const Region& region : schedule.regions) {
-      is_written_[static_cast<size_t>(schedule.buffer_of[index(region.output)])] = true;
+      for (const NodeId value : region.written()) {
+        is_written_[static_cast<size_t>(schedule.buffer_of[index(value)])] = true;
+      }
       if (std::all_of(region.nodes.begin(), region.nodes.end(), [&](NodeId id) {
             return graph_.node(id).op == Op::kSlice || graph_.node(id).op == Op::kReshape;
           })) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Joining: a region that only the root of another one reads becomes part of that one, where the
-// target says that a kernel which computes it a part at a time is better than two. So a wide tensor
-// between two convolutions never leaves the caches, and has no buffer.
+// Joining, where the target says that one kernel is better than two. A region that only the root of
+// another one reads becomes part of that one, whose kernel computes it a part at a time: so a wide
+// tensor between two convolutions never leaves the caches, and has no buffer. And a region that
+// reduces what another one writes becomes part of that one: so nothing passes over it again.
 #include <algorithm>
 #include <set>
 
@@ -32,22 +33,49 @@ class Joiner {
 
   void run() {
     for (Region& region : schedule_.regions) {
-      const int32_t first = region_before(region);
-      if (first < 0) continue;
-      Region& before = schedule_.regions[static_cast<size_t>(first)];
-      Region joined = join(before, region);
-      if (!options_.joins(schedule_, joined)) continue;
-      gone_.insert(before.output);
-      region = std::move(joined);
+      if (!join_before(region)) pool_before(region);
     }
-    if (gone_.empty()) return;
-    std::erase_if(schedule_.regions,
-                  [this](const Region& region) { return gone_.count(region.output) > 0; });
-    drop_buffers();
+    std::erase_if(schedule_.regions, [this](const Region& region) {
+      return gone_.count(region.output) > 0 || pooled_.count(region.output) > 0;
+    });
+    if (!gone_.empty()) drop_buffers();
   }
 
  private:
   static size_t index(NodeId id) { return static_cast<size_t>(id); }
+
+  bool join_before(Region& region) {
+    const int32_t first = region_before(region);
+    if (first < 0) return false;
+    Region& before = schedule_.regions[static_cast<size_t>(first)];
+    Region joined = join(before, region);
+    if (!options_.joins(schedule_, joined)) return false;
+    gone_.insert(before.output);
+    region = std::move(joined);
+    return true;
+  }
+
+  // Makes a region that reduces what an earlier one writes, and reads nothing else but constants, a
+  // part of that one.
+  void pool_before(const Region& region) {
+    if (region.root == kNoNode || schedule_.graph.node(region.root).op != ir::Op::kReduce) return;
+    const NodeId from = schedule_.graph.node(region.root).inputs[0];
+    const int32_t first = region_of_[index(from)];
+    if (first < 0 || gone_.count(from) > 0) return;
+    for (const NodeId leaf : region.leaves) {
+      if (leaf != from && schedule_.graph.node(leaf).op != ir::Op::kConstant) return;
+    }
+    Region& before = schedule_.regions[static_cast<size_t>(first)];
+    if (before.pooled != kNoNode || before.inner != kNoNode) return;
+    Region joined = before;
+    joined.pooled = region.output;
+    joined.nodes = merged(before.nodes, region.nodes);
+    joined.leaves = merged(before.leaves, region.leaves);
+    std::erase(joined.leaves, from);
+    if (!options_.joins(schedule_, joined)) return;
+    pooled_.insert(region.output);
+    before = std::move(joined);
+  }
 
   // The number of the region whose output the region's root, and nothing else, reads; or -1.
   int32_t region_before(const Region& region) const {
@@ -57,7 +85,8 @@ class Joiner {
     const int32_t before = region_of_[index(inner)];
     if (before < 0 || gone_.count(inner) > 0 || consumers_[index(inner)].size() != 1) return -1;
     const bool is_arena = schedule_.buffer(inner).kind == BufferKind::kArena;
-    const bool is_plain = schedule_.regions[static_cast<size_t>(before)].inner == kNoNode;
+    const Region& first = schedule_.regions[static_cast<size_t>(before)];
+    const bool is_plain = first.inner == kNoNode && first.pooled == kNoNode;
     return is_arena && is_plain ? before : -1;
   }
 
@@ -86,7 +115,8 @@ class Joiner {
   const ScheduleOptions& options_;
   std::vector<std::vector<NodeId>> consumers_;
   std::vector<int32_t> region_of_;  // by output
-  std::set<NodeId> gone_;           // outputs that have no region of their own any more
+  std::set<NodeId> gone_;           // outputs that have no region, and no memory, of their own
+  std::set<NodeId> pooled_;         // outputs that another region writes as well as its own
 };
 
 }  // namespace

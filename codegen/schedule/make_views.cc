@@ -108,7 +108,7 @@ class ViewMaker {
     const std::set<NodeId> members(region.nodes.begin(), region.nodes.end());
     std::set<NodeId> nodes;
     std::set<NodeId> leaves;
-    std::vector<NodeId> open = {region.output};
+    std::vector<NodeId> open = region.written();
     while (!open.empty()) {
       const NodeId id = open.back();
       open.pop_back();

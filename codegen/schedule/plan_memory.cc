@@ -71,10 +71,12 @@ void find_lifetimes(Schedule& schedule) {
   for (size_t r = 0; r < schedule.regions.size(); ++r) {
     const Region& region = schedule.regions[r];
     const auto number = static_cast<int32_t>(r);
-    const int32_t output = schedule.buffer_of[static_cast<size_t>(region.output)];
-    write(output, number);
-    const int32_t base = buffers[static_cast<size_t>(output)].part_of;
-    if (base >= 0) write(base, number);
+    for (const NodeId value : region.written()) {
+      const int32_t output = schedule.buffer_of[static_cast<size_t>(value)];
+      write(output, number);
+      const int32_t base = buffers[static_cast<size_t>(output)].part_of;
+      if (base >= 0) write(base, number);
+    }
     for (NodeId leaf : region.leaves) buffer_of(schedule, leaf).last_region = number;
   }
   for (size_t i = 0; i < buffers.size(); ++i) {

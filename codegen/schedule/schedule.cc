@@ -82,9 +82,10 @@ base::Status verify_inner(const Schedule& schedule, const Region& region) {
 base::Status verify_region(const Schedule& schedule, const Region& region, const Written& written) {
   const std::set<NodeId> members(region.nodes.begin(), region.nodes.end());
   const std::set<NodeId> leaves(region.leaves.begin(), region.leaves.end());
-  if (region.nodes.empty() || region.nodes.back() != region.output) {
+  if (region.nodes.empty() || region.nodes.back() != std::max(region.output, region.pooled)) {
     return broken(region, "its output is not its last node");
   }
+  if (members.count(region.output) == 0) return broken(region, "its output is not computed in it");
   if (region.root != kNoNode && members.count(region.root) == 0) {
     return broken(region, "its root is not among its nodes");
   }
@@ -209,7 +210,9 @@ base::Status verify_schedule(const Schedule& schedule) {
   }
   for (const Region& region : schedule.regions) {
     CAMSHAFT_TRY(verify_region(schedule, region, written));
-    if (!written.add(region.output)) return broken(region, "it writes what another has written");
+    for (const NodeId value : region.written()) {
+      if (!written.add(value)) return broken(region, "it writes what another has written");
+    }
   }
   for (const ir::GraphOutput& output : schedule.graph.outputs) {
     if (!written.has(output.node)) {
@@ -240,6 +243,11 @@ std::string print_schedule(const Schedule& schedule) {
                   static_cast<long long>(buffer.offset_bytes), buffer.first_region,
                   buffer.last_region);
     text += line + region.name + "\"\n";
+    if (region.pooled != kNoNode) {
+      std::snprintf(line, sizeof line, "             and %%%d : %s\n", region.pooled,
+                    ir::to_string(schedule.type(region.pooled)).c_str());
+      text += line;
+    }
     if (region.inner == kNoNode) continue;
     std::snprintf(line, sizeof line, "             a part at a time: %%%d : %s\n", region.inner,
                   ir::to_string(schedule.type(region.inner)).c_str());

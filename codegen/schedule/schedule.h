@@ -10,6 +10,8 @@
 // - A region may have been joined with the one before it, whose output, `inner`, nothing but its
 //   root reads: the kernel computes that a part at a time and has no memory for all of it. Then
 //   there may be a second structured node among its nodes, on the way to `inner`.
+// - Or a region may have been joined with one after it, which reduces its output over all spatial
+//   axes: the kernel computes what that made, `pooled`, in passing, and writes it as well.
 // - A node may be inside several regions: movement nodes are folded into the index functions of
 // every
 //   reader. An elementwise node is computed in one region only.
@@ -86,9 +88,14 @@ struct Region {
   NodeId root = kNoNode;
   NodeId output = kNoNode;
   NodeId inner = kNoNode;      // what a region wrote that was joined into this one
-  std::vector<NodeId> nodes;   // ascending, so operands first; the last one is `output`
+  NodeId pooled = kNoNode;     // the same, of one that reduces `output`
+  std::vector<NodeId> nodes;   // ascending, so operands first; the last one is `output` or `pooled`
   std::vector<NodeId> leaves;  // ascending
   std::string name;            // for people: the names of the nodes that it came from
+
+  std::vector<NodeId> written() const {
+    return pooled == kNoNode ? std::vector{output} : std::vector{output, pooled};
+  }
 };
 
 // The largest image, in texels, that a target's devices are taken to have.

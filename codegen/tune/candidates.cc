@@ -91,8 +91,10 @@ std::string region_text(const lower::Task& task) {
     renamed[id] = node.op == ir::Op::kConstant ? graph.add_constant(literal_of(node))
                                                : graph.add(node.op, inputs, node.attrs);
   }
-  graph.add_output("y", renamed[task.region.output]);
-  add_layout(task.region.output);
+  for (const ir::NodeId id : task.region.written()) {
+    graph.add_output(id == task.region.output ? "y" : "pooled", renamed[id]);
+    add_layout(id);
+  }
   const schedule::ImageLimit& limit = task.schedule.image_limit;
   if (limit.width > 0) {
     layouts += " limit " + std::to_string(limit.width) + "x" + std::to_string(limit.height);
