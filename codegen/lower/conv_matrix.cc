@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Strategy `conv_matrix`: convolutions of bf16 with constant weights by the
-// target's matrix registers (matrix_conv.h). A tile is a few matrices of output
-// pixels times a few of output channels, whose sums stay in registers; they go
-// through memory once, for the epilogue. Weights are packed at compile time in
-// the order in which they are loaded:
-//   [set of matrices of output channels][input block][tap][matrix][pair of
-//   channels][column][2]
+// Strategy `conv_matrix`: convolutions of bf16 with constant weights by the target's matrix
+// registers (matrix_conv.h). A tile is a few matrices of output pixels times a few of output
+// channels, whose sums stay in registers; they go through memory once, for the epilogue. Weights
+// are packed at compile time in the order in which they are loaded:
+//   [set of matrices of output channels][input block][tap][matrix][pair of channels][column][2]
 #include <algorithm>
 #include <optional>
 
@@ -57,15 +55,16 @@ class MatrixConvEmitter {
                       [&](WeightPacker& packer) { pack_matrices(conv, knobs.vectors, packer); });
     if (!conv.in_place) planes_.emplace(task, conv_, frame_);
     input_ = planes_ ? planes_->array() : frame_.arrays.at(conv.x);
-    acc_ = kernel_.add_local("acc", DType::kFloat32, 2 * tile_sums());
+    const int64_t rows = conv.tile_rows();
+    acc_ = kernel_.add_local("acc", DType::kFloat32,
+                             knobs.pixels * rows * knobs.vectors * kMatrixColumns);
     add_matrices();
   }
 
   LoweredKernel emit() {
     const int64_t sets = (conv_.column_tiles() + knobs_.vectors - 1) / knobs_.vectors;
     const int64_t strips = conv_.batch * conv_.strips;
-    // Threads share strips, and where there are too few the sets of output
-    // channels.
+    // Threads share strips, and where there are too few the sets of output channels.
     const int64_t parts = std::clamp<int64_t>((task_.threads + strips - 1) / strips, 1, sets);
     const int64_t per_part = (sets + parts - 1) / parts;
     set_thread_loop(kernel_, strips * parts, [&](ExprId t) {
@@ -84,8 +83,7 @@ class MatrixConvEmitter {
   }
 
  private:
-  // Elements of weights: of one matrix, and of all that a matrix of output
-  // channels needs.
+  // Elements of weights: of one matrix, and of all that a matrix of output channels needs.
   int64_t matrix_elements() const { return conv_.block * kMatrixColumns; }
   int64_t column_elements() const { return conv_.blocks() * conv_.taps() * matrix_elements(); }
   ExprId minimum(ExprId a, int64_t b) { return kernel_.binary(KOp::kMin, a, kernel_.int_const(b)); }
@@ -105,8 +103,7 @@ class MatrixConvEmitter {
     }
   }
 
-  // Sets of output channels [begin, end) of `sets`; a last one that has fewer
-  // is apart.
+  // Sets of output channels [begin, end) of `sets`; a last one that has fewer is apart.
   std::vector<Stmt> sets_between(ExprId begin, ExprId end, int64_t sets) {
     const int64_t whole = conv_.out_channels / (knobs_.vectors * kMatrixColumns);
     std::vector<Stmt> body;
@@ -123,31 +120,24 @@ class MatrixConvEmitter {
     return body;
   }
 
-  // The products of a tile come before what is left to do for the tile before
-  // it, so that the machine works at both: sums take long from the matrices to
-  // memory and back.
   std::vector<Stmt> set_body(ExprId set, int64_t columns) {
     const int64_t full = conv_.row_tiles() / knobs_.pixels;
     const int64_t rest = conv_.row_tiles() % knobs_.pixels;
-    const auto tile = [&](ExprId number, int64_t rows) {
-      return MatrixTile{set, number, kernel_.mul(number, knobs_.pixels), rows, columns, {}};
-    };
-    const MatrixTile last = tile(kernel_.int_const(full), rest);
-    if (full == 0) return multiply_and_finish(last);
-    std::vector<Stmt> body = multiply(tile(kernel_.int_const(0), knobs_.pixels));
-    append(body, loop(kernel_, "tile", full - 1, LoopKind::kSerial, [&](ExprId at) {
-             std::vector<Stmt> inside = multiply(tile(kernel_.add(at, 1), knobs_.pixels));
-             append(inside, finish(tile(at, knobs_.pixels)));
-             return inside;
-           }));
-    if (rest > 0) append(body, multiply(last));
-    append(body, finish(tile(kernel_.int_const(full - 1), knobs_.pixels)));
-    if (rest > 0) append(body, finish(last));
+    std::vector<Stmt> body = loop(kernel_, "tile", full, LoopKind::kSerial, [&](ExprId tile) {
+      return tile_body({set, tile, kernel_.mul(tile, knobs_.pixels), knobs_.pixels, columns, {}});
+    });
+    if (rest > 0) {
+      append(body, tile_body({set,
+                              kernel_.int_const(full),
+                              kernel_.int_const(full * knobs_.pixels),
+                              rest,
+                              columns,
+                              {}}));
+    }
     return body;
   }
 
-  // A tile: `rows` matrices of pixels from number `first_row` on, times
-  // `columns` of a set.
+  // A tile: `rows` matrices of pixels from number `first_row` on, times `columns` of a set.
   struct MatrixTile {
     ExprId set;
     ExprId number;
@@ -157,35 +147,14 @@ class MatrixConvEmitter {
     std::vector<ExprId> places;  // first pixel of each row of matrices, in the strip
   };
 
-  std::vector<Stmt> multiply_and_finish(const MatrixTile& tile) {
-    std::vector<Stmt> body = multiply(tile);
-    append(body, finish(tile));
-    return body;
-  }
-
-  std::vector<Stmt> place_rows(MatrixTile& tile) {
+  std::vector<Stmt> tile_body(MatrixTile tile) {
     std::vector<Stmt> body;
     for (int64_t r = 0; r < tile.rows; ++r) {
-      // The last one begins inside the one before, rather than end outside of
-      // the strip.
+      // The last one begins inside the one before, rather than end outside of the strip.
       const ExprId place = kernel_.mul(kernel_.add(tile.first_row, r), kMatrixRows);
       tile.places.push_back(
           let(kernel_, body, "place", minimum(place, conv_.places() - conv_.tile_rows())));
     }
-    return body;
-  }
-
-  // Sums of one tile, of which there is room for two.
-  int64_t tile_sums() const {
-    return knobs_.pixels * conv_.tile_rows() * knobs_.vectors * kMatrixColumns;
-  }
-  ExprId sums_at(const MatrixTile& tile) {
-    return kernel_.mul(kernel_.mod(tile.number, 2), tile_sums());
-  }
-
-  // The products of a tile, into memory.
-  std::vector<Stmt> multiply(MatrixTile tile) {
-    std::vector<Stmt> body = place_rows(tile);
     for (int64_t i = 0; i < tile.rows * tile.columns; ++i) {
       body.push_back(ir::make_matrix_clear(sums_[static_cast<size_t>(i)]));
     }
@@ -194,16 +163,9 @@ class MatrixConvEmitter {
     for (int64_t r = 0; r < tile.rows; ++r) {
       for (int64_t c = 0; c < tile.columns; ++c) {
         const int64_t at = r * conv_.tile_rows() * pitch + c * kMatrixColumns;
-        body.push_back(
-            ir::make_matrix_store(sum(tile, r, c), acc_, kernel_.add(sums_at(tile), at), pitch));
+        body.push_back(ir::make_matrix_store(sum(tile, r, c), acc_, kernel_.int_const(at), pitch));
       }
     }
-    return body;
-  }
-
-  // The epilogue of a tile.
-  std::vector<Stmt> finish(MatrixTile tile) {
-    std::vector<Stmt> body = place_rows(tile);
     for (int64_t r = 0; r < tile.rows; ++r) append(body, store_pixels(tile, r));
     return body;
   }
@@ -259,8 +221,7 @@ class MatrixConvEmitter {
     return planes_->at(block, tap);
   }
 
-  // Weights that don't stay in the caches are fetched one set ahead: evenly,
-  // some lines each turn.
+  // Weights that don't stay in the caches are fetched one set ahead: evenly, some lines each turn.
   std::vector<Stmt> prefetch_next_set(const MatrixTile& tile, ExprId turn, int64_t turns) {
     const int64_t bytes = conv_.column_tiles() * column_elements() * 2;
     if (bytes <= task_.target.l2_bytes / 2) return {};
@@ -273,8 +234,7 @@ class MatrixConvEmitter {
     return weights_.prefetch(kernel_, kernel_.add(first, kernel_.mul(step, lines * line)), lines);
   }
 
-  // Pixels of row `r` of the tile's matrices, but those that an earlier tile or
-  // strip stored.
+  // Pixels of row `r` of the tile's matrices, but those that an earlier tile or strip stored.
   std::vector<Stmt> store_pixels(const MatrixTile& tile, int64_t r) {
     const ExprId place = tile.places[static_cast<size_t>(r)];
     const ExprId wanted = kernel_.mul(kernel_.add(tile.first_row, r), kMatrixRows);
@@ -304,9 +264,8 @@ class MatrixConvEmitter {
     const int64_t out_block = task_.schedule.buffer(task_.region.output).layout.channel_block;
     const int64_t width = out_block > 1 ? std::min(out_block, kMatrixColumns) : kMatrixColumns;
     const ExprId first_channel = kernel_.mul(tile.set, knobs_.vectors * kMatrixColumns);
-    const ExprId in_tile =
+    const ExprId acc_row =
         kernel_.mul(kernel_.add(row, r * conv_.tile_rows()), knobs_.vectors * kMatrixColumns);
-    const ExprId acc_row = kernel_.add(in_tile, sums_at(tile));
     int64_t set = 0;
     const bool is_last = kernel_.is_int_const(tile.set, &set);
     std::vector<Stmt> body;
@@ -352,7 +311,7 @@ class MatrixConvEmitter {
   PackedWeights weights_;
   std::optional<MatrixPlanes> planes_;  // unless matrices are loaded from the input in place
   ir::ArrayId input_ = -1;              // that they are loaded from
-  ir::ArrayId acc_ = -1;                // [tile, modulo 2][row of matrices][row][column]
+  ir::ArrayId acc_ = -1;                // [row of matrices][row][column]
   std::vector<MatrixId> sums_, xs_, ws_;
   ExprId n_ = ir::kNoExpr;
   ExprId first_row_ = ir::kNoExpr;  // of the strip
