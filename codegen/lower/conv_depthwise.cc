@@ -15,8 +15,9 @@ using ir::DType;
 using ir::KOp;
 using ir::Op;
 
-// Of ten vectors of channels that the busiest thread could do, at least so many exist.
-constexpr int64_t kSetsOfTen = 9;
+// Of a hundred vectors of channels that threads would do if all did as many as the busiest one, so
+// many exist at least. (Reading what was written again costs a few parts of a hundred.)
+constexpr int64_t kSetsOfHundred = 96;
 
 // The block that lanes run along: shared by input and output, or 0 if their layouts differ.
 int64_t common_block(const Task& task) {
@@ -210,7 +211,7 @@ bool pays_to_pool(const Task& joined) {
   const ir::TensorType& type = joined.type(joined.region.output);
   const int64_t sets = type.shape[0] * type.shape[1] / channel_knobs(joined).front().lanes;
   const int64_t busiest = (sets + joined.threads - 1) / joined.threads;
-  return busiest * joined.threads * kSetsOfTen <= sets * 10;
+  return busiest * joined.threads * kSetsOfHundred <= sets * 100;
 }
 
 bool is_depthwise(const Task& task, NodeId id) {
