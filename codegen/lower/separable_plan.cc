@@ -118,11 +118,14 @@ double strip_cycles(const Task& task, const SeparableConv& conv, const Knobs& kn
          (products + weights) / static_cast<double>(groups);
 }
 
+// Of writing and reading a depthwise `inner`, which stays in a level of the caches if what it is
+// computed from does, too.
 double traffic_cycles(const Task& task, const SeparableConv& conv) {
   const int64_t bytes = inner_bytes(conv);
+  const int64_t input = task.type(task.node(conv.depthwise).inputs[0]).size_bytes();
   if (2 * bytes <= task.target.l2_bytes) return 0;
-  return static_cast<double>(2 * bytes) /
-         (2 * bytes <= task.target.l3_bytes ? kOuterBytesPerCycle : kMemoryBytesPerCycle);
+  const bool is_cached = bytes + std::max(bytes, input) <= task.target.l3_bytes;
+  return static_cast<double>(2 * bytes) / (is_cached ? kOuterBytesPerCycle : kMemoryBytesPerCycle);
 }
 
 // What a strip needs in the second level of the caches.

@@ -282,6 +282,11 @@ TEST_CASE("regions are joined where the tensor between them is larger than the c
   CpuTarget small = target;
   small.l3_bytes = 1 << 20;
   CHECK(joins(graph_text({1, 144, 24, 56, 56}), small, pays_to_join) == 1);
+  // Not beside what it is computed from.
+  const std::string strided = graph_text({1, 96, 24, 112, 112, 3, 2});
+  CHECK(joins(strided, target, pays_to_join) == 0);
+  small.l3_bytes = 4 << 20;
+  CHECK(joins(strided, small, pays_to_join) == 1);
   // Scaling in passing is less work at any size, unless weights would pass too often.
   CHECK(joins(scale_text(1, 96, 24, 56, 56), target, pays_to_join) == 1);
   CHECK(joins(scale_text(1, 120, 40, 28, 28), target, pays_to_join, 2) == 1);
