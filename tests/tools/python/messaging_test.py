@@ -60,6 +60,42 @@ class Messaging(unittest.TestCase):
                 wrong()
             self.assertIn(what, str(refused.exception))
 
+    def test_what_can_not_be_meant_is_an_error_with_a_sentence(self):
+        nan, controls = float("nan"), messaging.new_message("controls")
+        pub, sub = self.pub("controls"), self.sub("controls")
+
+        def named(name):
+            return messaging.SubMaster(["controls"], name=name, prefix=self.domain.prefix)
+
+        for wrong, what in (
+                (lambda: pub.send("controls", None), "can't send None"),
+                (lambda: pub.send("controls", "text"), "can't send 'text'"),
+                (lambda: pub.send("controls", controls.controls), "takes a message"),
+                (lambda: pub.send(None, controls), "a service must be a string, not None"),
+                (lambda: sub["nope"], "does not receive 'nope'"),
+                (lambda: sub.bytes("nope"), "it receives controls"),
+                (lambda: sub.message("nope"), "it receives controls"),
+                (lambda: sub.json(None), "does not receive None"),
+                (lambda: sub.update(timeout_s=nan), "timeout_s must be a number"),
+                (lambda: sub.update("1"), "not '1'"),
+                (self.pub, 'PubMaster(["controls"])'),
+                (self.sub, 'SubMaster(["controls"])'),
+                (lambda: messaging.SubMaster(5), "wants a list of services"),
+                (lambda: self.pub(None), "must be a string"),
+                (lambda: self.sub(None), "None is no subscription"),
+                (lambda: self.sub(("controls", 3)), "is no subscription"),
+                (lambda: self.sub(("controls", {"rate_hz": "x"})), "every option is a number"),
+                (lambda: named("../x"), "can't be a subscriber's name"),
+                (lambda: named("a b"), "can't be a subscriber's name"),
+                (lambda: named(None), "None can't be a subscriber's name")):
+            with self.assertRaises(messaging.Error) as refused:
+                wrong()
+            self.assertIn(what, str(refused.exception))
+        self.assertFalse(sub.update(-float("inf")))
+        pub.send("controls", controls)
+        self.assertTrue(sub.update(60))
+        named("a_b-1.c").close()
+
     def test_the_table_is_the_library_s(self):
         rows = {}
         for i in range(_library.lib.camshaft_service_count()):

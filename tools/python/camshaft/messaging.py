@@ -20,9 +20,13 @@ msgq/schema/messages.capnp. Without pycapnp, SubMaster.json() still reads all me
 
 import ctypes
 import json as _json
+import math
 import os
+import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 
 from camshaft._library import DEADLINE_EXCEEDED, ROOT, Error, ServiceState, Subscription, check, lib
 
@@ -34,6 +38,7 @@ _SERVICES = os.path.join(ROOT, "msgq/schema/services.toml")
 _loaded = {}
 _SLICE_NS = 100_000_000  # until a signal's handler runs, Ctrl-C's too
 _FOR_EVER_S = 1e9
+_SUBSCRIBER_NAME = r"([A-Za-z0-9_-][A-Za-z0-9_.-]*)?"
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,27 @@ def _list_of(names, what):
     """The names as a list. One string would be taken for a list of letters."""
     if isinstance(names, (str, bytes)):
         raise Error(1, "%s wants a list of services: %s([%r])" % (what, what, names))
-    return list(names)
+    names = list(names) if isinstance(names, Iterable) else []
+    if not names:
+        raise Error(1, '%s wants a list of services, such as %s(["controls"])' % (what, what))
+    return names
+
+
+def _text(value, what):
+    """What the library takes of a name."""
+    if not isinstance(value, str):
+        raise Error(1, "%s must be a string, not %r" % (what, value))
+    return value.encode()
+
+
+def _entry_of(entry):
+    """The service and the options of an entry of SubMaster's names."""
+    service, options = (entry, {}) if isinstance(entry, str) else (
+        entry if isinstance(entry, (tuple, list)) and len(entry) == 2 else (None, None))
+    if not isinstance(service, str) or not isinstance(options, dict):
+        raise Error(1, "%r is no subscription: name a service, or a pair of its name and a dict of "
+                       "options" % (entry,))
+    return service, options
 
 
 def _subscription(service, options):
@@ -92,7 +117,11 @@ def _subscription(service, options):
         if option not in row:
             raise Error(1, "subscription to '%s': there is no option '%s'; there are %s" % (
                 service, option, ", ".join(row)))
-    return Subscription(service=service.encode(), **{**row, **options})
+    try:
+        return Subscription(service=service.encode(), **{**row, **options})
+    except TypeError as error:
+        raise Error(1, "subscription to '%s': every option is a number, not %r" % (
+            service, options)) from error
 
 
 class PubMaster:
@@ -101,18 +130,21 @@ class PubMaster:
     def __init__(self, names, prefix=""):
         self._handle = ctypes.c_void_p()
         names = _list_of(names, "PubMaster")
-        list_ = (ctypes.c_char_p * len(names))(*[n.encode() for n in names])
-        check(lib.camshaft_publisher_open(prefix.encode(), list_, len(names),
+        list_ = (ctypes.c_char_p * len(names))(*[_text(n, "a service") for n in names])
+        check(lib.camshaft_publisher_open(_text(prefix, "prefix"), list_, len(names),
                                           ctypes.byref(self._handle)))
 
     def send(self, service, message):
         """Sends a message of new_message()'s, or bytes of one."""
+        name = _text(service, "a service")
         if not isinstance(message, (bytes, bytearray)):
+            if not hasattr(message, "monoTimeNs") or not hasattr(message, "to_bytes"):
+                raise Error(1, "'%s' can't send %r: it takes a message of new_message()'s, or the "
+                               "bytes of one" % (service, message))
             if message.monoTimeNs == 0:
                 message.monoTimeNs = now_ns()
             message = message.to_bytes()
-        check(lib.camshaft_publisher_send(self._handle, service.encode(), bytes(message),
-                                          len(message)))
+        check(lib.camshaft_publisher_send(self._handle, name, bytes(message), len(message)))
 
     def close(self):
         """Gives the topics up."""
@@ -139,11 +171,14 @@ class SubMaster:
     def __init__(self, names, name="", prefix=""):
         self._handle = ctypes.c_void_p()
         self._index, rows = {}, []
+        if not isinstance(name, str) or not re.fullmatch(_SUBSCRIBER_NAME, name):
+            raise Error(1, "%r can't be a subscriber's name: use letters, digits, '_', '-' and "
+                           "'.', not first a '.'" % (name,))
         for entry in _list_of(names, "SubMaster"):
-            service, options = (entry, {}) if isinstance(entry, str) else entry
+            service, options = _entry_of(entry)
             self._index[service] = len(rows)
             rows.append(_subscription(service, options))
-        check(lib.camshaft_subscriber_open(prefix.encode(), name.encode(),
+        check(lib.camshaft_subscriber_open(_text(prefix, "prefix"), name.encode(),
                                            (Subscription * len(rows))(*rows), len(rows),
                                            ctypes.byref(self._handle)))
         self._states = [ServiceState() for _ in rows]
@@ -152,7 +187,9 @@ class SubMaster:
 
     def update(self, timeout_s=0.0):
         """Waits for messages, then takes them. Returns whether there was any."""
-        deadline = now_ns() + int(min(timeout_s, _FOR_EVER_S) * 1e9)
+        if not isinstance(timeout_s, Real) or math.isnan(timeout_s):
+            raise Error(1, "timeout_s must be a number of seconds, not %r" % (timeout_s,))
+        deadline = now_ns() + int(max(0.0, min(timeout_s, _FOR_EVER_S)) * 1e9)
         updated = set()  # also by services that do not wake
         status, is_last = DEADLINE_EXCEEDED, False
         while status != 0 and not is_last:
@@ -175,13 +212,19 @@ class SubMaster:
                                                     ctypes.byref(size)))
                 self._messages[i] = ctypes.string_at(data, size.value)
 
+    def _find(self, service):
+        if isinstance(service, str) and service in self._index:
+            return self._index[service]
+        raise Error(1, "this SubMaster does not receive %r: name it when opening it; it receives %s"
+                    % (service, ", ".join(self._index)))
+
     def __getitem__(self, service):
         """The service's state: updated, seen, alive, valid, rate_1s, late_by_ns, ..."""
-        return self._states[self._index[service]]
+        return self._states[self._find(service)]
 
     def bytes(self, service):
         """The bytes of the newest message that could be read, or None."""
-        return self._messages[self._index[service]]
+        return self._messages[self._find(service)]
 
     def message(self, service):
         """The same as a Message of pycapnp's, or None."""
@@ -193,7 +236,7 @@ class SubMaster:
     def json(self, service):
         """The newest message as a dict, by the names of messages.capnp."""
         text = ctypes.c_char_p()
-        check(lib.camshaft_subscriber_json(self._handle, self._index[service], ctypes.byref(text)))
+        check(lib.camshaft_subscriber_json(self._handle, self._find(service), ctypes.byref(text)))
         return _json.loads(text.value.decode())
 
     def all_ok(self):
