@@ -82,6 +82,13 @@ DeclaredShapes::DeclaredShapes(const std::vector<const ValueInfoProto*>& inputs,
       given_[name] = shape;
     } else if (free.contains(name) && shape.size() == 1) {
       dimensions_[name] = shape[0];
+    } else if (free.contains(name)) {
+      const std::string dimension = printable(name);
+      problems->push_back(
+          {base::Code::kInvalidArgument, "", "",
+           format_text("--shape %s=%s: '%s' is a dimension: give one number, as in --shape %s=1",
+                       dimension.c_str(), shape_text(shape).c_str(), dimension.c_str(),
+                       dimension.c_str())});
     } else {
       problems->push_back(
           {base::Code::kInvalidArgument, "", "",

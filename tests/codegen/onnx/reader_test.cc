@@ -171,6 +171,12 @@ TEST_CASE("free dimensions need a shape, and the sentence says which") {
   CHECK_THAT(outcome.text(), Contains("gives 2x4x5") && Contains("batchx3x?"));
   outcome = read(model, {{{"z", {1}}, {"x", {2, 3, 5}}}});
   CHECK_THAT(outcome.text(), Contains("--shape z") && Contains("inputs: x"));
+  outcome = read(model, {{{"batch", {1, 2}}}});
+  CHECK(outcome.code == base::Code::kInvalidArgument);
+  CHECK_THAT(outcome.text(),
+             Contains("--shape batch=1x2: 'batch' is a dimension: give one number, as in "
+                      "--shape batch=1") &&
+                 !Contains("no input has that name"));
 }
 
 TEST_CASE("a dimension's name stands for one extent everywhere") {
