@@ -162,7 +162,13 @@ class Bridge(unittest.TestCase):
                 (("--keys", keys, "--import", "a", "--import-from", "tcp://127.0.0.1:1"),
                  "the key of the machine to connect to is no key"),
                 (("--keys", keys, "--export", "a", "--export-at", "tcp://nonsense"),
-                 "can't wait at tcp://nonsense")):
+                 "can't wait at tcp://nonsense"),
+                *[(("--keys", keys, "--export", "a", "--export-at", "tcp://*:" + port),
+                   "--export-at tcp://*:%s: the port is a number from 1 to 65535" % port)
+                  for port in ("99999", "65536", "0", "-1", "", "x", "4294967297")],
+                (("--keys", keys, "--import", "a", "--import-from", "tcp://host:99999"),
+                 "--import-from tcp://host:99999: the port"),
+                (("--keys", keys, "--import", "a", "--import-from", "tcp://[::1]"), "the port")):
             with self.subTest(arguments):
                 done = self.run_bridge(*arguments)
                 self.assertEqual(done.returncode, 2, done.stderr)

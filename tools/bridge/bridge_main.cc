@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -70,8 +72,22 @@ Status make_key_file(const std::string& path) {
   return base::ok();
 }
 
+bool is_port(const std::string& text) {
+  unsigned port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, port);
+  return error == std::errc() && rest == end && port >= 1 && port <= 65535;
+}
+
 Status check_address(const char* option, const std::string& address) {
-  if (address.empty() || address.starts_with("tcp://")) return base::ok();
+  constexpr std::string_view kScheme = "tcp://";
+  if (address.empty()) return base::ok();
+  if (address.starts_with(kScheme)) {
+    const size_t colon = address.rfind(':');
+    if (colon < kScheme.size() || is_port(address.substr(colon + 1))) return base::ok();
+    return base::fail(base::Code::kInvalidArgument, "bridge.usage",
+                      "%s %s: the port is a number from 1 to 65535", option, address.c_str());
+  }
   return base::fail(base::Code::kInvalidArgument, "bridge.usage",
                     "%s %s: write tcp://ADDRESS:PORT, or tcp://*:PORT to wait at all addresses",
                     option, address.c_str());
