@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import sys
 import unittest
 import xml.etree.ElementTree as xml
+from unittest import mock
 
 import command_models as models
 import e2e
@@ -55,6 +57,12 @@ class Bench(models.CommandTest):
         document = self.document("bench", plan, "--warmup", "0", "--duration", "0.05")
         self.assertGreaterEqual(document["seconds"], 0.05)
         self.camshaft("bench", plan, "--duration", "1", "--iterations", "1", code=USAGE)
+        # A run that is due after the end isn't waited for.
+        for rate in ("1e-9", "1e-300"):
+            document = self.document("bench", plan, "--warmup", "0", "--rate", rate, "--duration",
+                                     "0.05")
+            self.assertEqual(document["runs"], 1)
+            self.assertGreaterEqual(document["seconds"], 0.05)
 
     def test_pinning(self):
         plan, _ = self.compile_dense()
@@ -221,6 +229,46 @@ class Compare(models.CommandTest):
                                  engine, code=USAGE)
             self.assertIn("'y' (f32[3x5])", done.stderr)
         self.camshaft("compare", plan, "--ref", self.path("none.onnx"), code=USAGE)
+
+    def test_what_onnxruntime_can_not_run_is_one_sentence(self):
+        plan, _ = self.compile_dense()
+        relu = [helper.make_node("Relu", ["x"], ["y"])]
+        for name, extents, declared in (("dims", [4, 8], "f32[4x8]"), ("rank", [8], "f32[8]"),
+                                        ("free", ["n", 9], "f32[nx9]")):
+            e2e.make_model(self.path(name), relu, {"x": extents}, {"y": extents})
+            done = self.camshaft("compare", plan, "--ref", self.path(name), code=USAGE)
+            self.assertIn("given are 'x' (f32[3x8]); and the model's are 'x' (%s)" % declared,
+                          done.stderr)
+        models.make_typed(self.path("type"), {"x": (TensorProto.DOUBLE, [3, 8])}, relu,
+                          {"y": (TensorProto.DOUBLE, [3, 8])})
+        e2e.make_model(self.path("name"), [helper.make_node("Relu", ["z"], ["y"])], {"z": [3, 8]},
+                       {"y": [3, 8]})
+        np.save(self.path("frame.npy"), np.zeros(4))
+        for name, what in (("type", "'x' (f64[3x8])"), ("name", "'z' (f32[3x8])"),
+                           ("frame.npy", "this is no ONNX model")):
+            done = self.camshaft("compare", plan, "--ref", self.path(name), code=USAGE)
+            self.assertIn(self.path(name) + ": ", done.stderr)
+            self.assertIn(what, done.stderr)
+            self.assertNotIn(".npz", done.stderr)
+            self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
+        # Which extents are free, any may take.
+        e2e.make_model(self.path("any"), relu, {"x": ["n", 8]}, {"y": ["n", 8]})
+        self.assertIn("'y'", self.camshaft("compare", plan, "--ref", self.path("any"),
+                                           code=USAGE).stderr)
+
+    def test_a_python_that_can_not_run_onnxruntime_is_named(self):
+        plan, _ = self.compile_dense()
+        with open(self.path("bare"), "w", encoding="utf-8") as f:
+            f.write('#!/bin/sh\nexec "%s" -S "$@"\n' % sys.executable)  # without its packages
+        os.chmod(self.path("bare"), 0o755)
+        for python, what in (("/bin/true", "/bin/true, which CAMSHAFT_PYTHON may name"),
+                             ("/bin/false", "exit code 1"),
+                             (self.path("bare"), "run tools/setup.sh, or name another Python")):
+            with mock.patch.dict(os.environ, {"CAMSHAFT_PYTHON": python}):
+                done = self.camshaft("compare", plan, "--ref", self.path("dense.onnx"), code=USAGE)
+            self.assertIn(what, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
 
     def test_all_that_is_wrong_with_a_reference_is_told(self):
         e2e.make_model(self.path("m.onnx"), [helper.make_node("Relu", ["x"], ["y"]),

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "codegen/render/process.h"
@@ -22,6 +23,7 @@ using io::NamedTensor;
 using io::Tensor;
 
 constexpr const char* kScript = "tools/reference/ort_run.py";
+constexpr const char* kScriptSays = "ort_run: ";
 constexpr const char* kPython = "build/venv/bin/python";
 
 // The nearest folder at or above that of this program in which `file` exists.
@@ -59,7 +61,7 @@ class OnnxRuntimeReference final : public Reference {
     }
     CAMSHAFT_TRY_ASSIGN(render::TemporaryFolder folder, render::TemporaryFolder::make());
     return std::unique_ptr<Reference>(new OnnxRuntimeReference(
-        {python, script->string(), fs::absolute(model).string()}, plan, std::move(folder)));
+        model, {python, script->string(), fs::absolute(model).string()}, plan, std::move(folder)));
   }
 
   const std::string& engine() const override { return engine_; }
@@ -75,21 +77,37 @@ class OnnxRuntimeReference final : public Reference {
                    {"--inputs", folder_.file("in.npz"), "--outputs", folder_.file("out.npz")});
     CAMSHAFT_TRY_ASSIGN(const render::ProcessResult done,
                         render::run_process(command, folder_.path()));
-    if (done.exit_code != 0) {
-      const std::vector<std::string> lines = split(done.output, '\n');
-      const std::string last = lines.size() > 1 ? lines[lines.size() - 2] : done.output;
-      return base::fail(Code::kInvalidArgument, "compare.onnxruntime",
-                        "ONNX Runtime did not run the model: %s", last.c_str());
-    }
+    if (done.exit_code != 0 || !fs::exists(folder_.file("out.npz"))) return failure(done);
     CAMSHAFT_TRY_ASSIGN(std::vector<NamedTensor> outputs, io::read_npz(folder_.file("out.npz")));
     return select_outputs(plan_.info(), std::move(outputs), "ONNX Runtime");
   }
 
  private:
-  OnnxRuntimeReference(std::vector<std::string> command, const plan::PlanFile& plan,
-                       render::TemporaryFolder folder)
-      : command_(std::move(command)), plan_(plan), folder_(std::move(folder)) {}
+  OnnxRuntimeReference(std::string model, std::vector<std::string> command,
+                       const plan::PlanFile& plan, render::TemporaryFolder folder)
+      : model_(std::move(model)),
+        command_(std::move(command)),
+        plan_(plan),
+        folder_(std::move(folder)) {}
 
+  // The script's own sentence, or what became of it without one.
+  base::Status failure(const render::ProcessResult& done) const {
+    std::string last;
+    for (const std::string& line : split(done.output, '\n')) {
+      if (line.starts_with(kScriptSays)) {
+        return base::fail(Code::kInvalidArgument, "compare.onnxruntime", "%s: %s", model_.c_str(),
+                          printable(line.substr(std::strlen(kScriptSays))).c_str());
+      }
+      if (!line.empty()) last = line;
+    }
+    return base::fail(Code::kInvalidArgument, "compare.onnxruntime",
+                      "%s, which CAMSHAFT_PYTHON may name, didn't run %s: exit code %d%s%s; is it "
+                      "a Python 3 with onnxruntime?",
+                      command_[0].c_str(), kScript, done.exit_code, last.empty() ? "" : ", ",
+                      printable(last).c_str());
+  }
+
+  std::string model_;                 // as the user wrote it
   std::vector<std::string> command_;  // and then the files
   const plan::PlanFile& plan_;
   render::TemporaryFolder folder_;
