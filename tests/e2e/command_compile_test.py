@@ -102,13 +102,25 @@ class Compile(models.CommandTest):
         self.camshaft(*compile_it, "--threads", "0", code=USAGE)
         self.camshaft(*compile_it, "--disable-pass", "no_such_pass", code=USAGE)
         self.camshaft(*compile_it, "--no-such-option", code=USAGE)
-        self.assertIn("f32", self.camshaft(*compile_it, "--dtype", "int8", code=UNSUPPORTED).stderr)
-        self.camshaft(*compile_it, "--dtype", "f8", code=USAGE)
+        for dtype in ("f8", "f64", "int8"):
+            self.assertIn("{f32,f16,bf16}",
+                          self.camshaft(*compile_it, "--dtype", dtype, code=USAGE).stderr)
         self.camshaft(*compile_it, "--max-error", "-1", code=USAGE)
         self.camshaft(*compile_it, "--max-error", "small", code=USAGE)
         self.camshaft("compile", self.path("m.toml"), "-o", self.path("m.plan"), code=UNSUPPORTED)
         self.camshaft("compile", self.path("m.onnx"), "-o", self.path("none/m.plan"), code=USAGE)
+        self.camshaft(*compile_it, "--sign", "", code=USAGE)
         self.assertFalse(os.path.exists(self.path("m.plan")))
+
+    def test_options_for_images_need_a_gpu(self):
+        models.make_dense(self.path("m.onnx"))
+        compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan")]
+        for option in (["--images", "on"], ["--image-limit", "64x64"], ["--image-input", "x"]):
+            done = self.camshaft(*compile_it, *option, code=USAGE)
+            self.assertIn(option[0], done.stderr)
+            self.assertIn("--target opencl", done.stderr)
+        for option in (["--images", "off"], ["--images", "on", "--target", "llvm,opencl"]):
+            self.camshaft(*compile_it, *option)
 
     def test_narrow_dtypes_and_their_accuracy(self):
         models.make_convolutions(self.path("m.onnx"))
@@ -140,6 +152,10 @@ class Compile(models.CommandTest):
         refused = self.camshaft(*compile_it, "--max-error", "1e-6", code=models.OUTSIDE)
         self.assertIn("--max-error", refused.stderr)
         self.assertIn("'y'", refused.stderr)
+        self.assertIn("or compile with --dtype f32", refused.stderr)
+        refused = self.camshaft(*compile_it[:-2], "--max-error", "0", code=models.OUTSIDE)
+        self.assertIn("allow more", refused.stderr)
+        self.assertNotIn("--dtype", refused.stderr)
         self.assertFalse(os.path.exists(self.path("m.plan")))
         self.camshaft(*compile_it, "--max-error", "0.05")
         self.assertTrue(os.path.exists(self.path("m.plan")))

@@ -220,11 +220,22 @@ class Usage(models.CommandTest):
         for arguments in ([], ["juggle"], ["--fly"], ["run"], ["run", "a", "b"],
                           ["bench", "a", "--duration", "x"], ["bench", "a", "--iterations", "0"],
                           ["bench", "a", "--warmup", "-1"], ["run", "a", "--seed", "x"],
+                          ["run", "a", "--seed", "-1"], ["run", "a", "--seed", "9" * 30],
+                          ["bench", "a", "--iterations", "9" * 30],
+                          ["bench", "a", "--percentiles", ""], ["run", "a", "--device", ""],
+                          ["run", "a", "--key", ""], ["bench", "a", "--pin", ""],
                           ["compare", "a"]):
             done = self.camshaft(*arguments, code=USAGE)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertLess(len(done.stderr), 250)
             self.assertEqual(done.stdout, "")
+        for option, value, sentence in (
+                ("--seed", "-1", "write a whole number from 0 to 18446744073709551615, not '-1'"),
+                ("--percentiles", "", "write numbers from 0.000001 to 100"),
+                ("--percentiles", "50,101", "write numbers from 0.000001 to 100"),
+                ("--device", "", "the name is empty")):
+            self.assertIn(option + ": " + sentence,
+                          self.camshaft("bench", "a", option, value, code=USAGE).stderr)
         document = self.document("run", "--nonsense", code=USAGE)
         self.assertEqual(document["error"]["kind"], "invalid argument")
 

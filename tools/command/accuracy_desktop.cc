@@ -84,7 +84,9 @@ Result<std::vector<TargetAccuracy>> measure_accuracy(const plan::PlanContents& c
   return all;
 }
 
-Status check_accuracy(const std::vector<TargetAccuracy>& accuracy, double max_error) {
+Status check_accuracy(const std::vector<TargetAccuracy>& accuracy, double max_error,
+                      const std::string& dtype) {
+  const char* advice = dtype == "f32" ? "" : ", or compile with --dtype f32";
   Status failure;
   for (const TargetAccuracy& target : accuracy) {
     for (const NamedDifference& output : target.outputs) {
@@ -92,8 +94,8 @@ Status check_accuracy(const std::vector<TargetAccuracy>& accuracy, double max_er
       if (error <= max_error) continue;
       failure = base::fail(Code::kOutOfTolerance, "compile.max_error",
                            "%s: the relative RMS error of output '%s' is %.3g, above --max-error "
-                           "%g; no plan is written: allow more, or compile with --dtype f32",
-                           target.target.c_str(), output.name.c_str(), error, max_error);
+                           "%g; no plan is written: allow more%s",
+                           target.target.c_str(), output.name.c_str(), error, max_error, advice);
     }
   }
   return failure;

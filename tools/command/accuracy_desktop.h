@@ -28,7 +28,9 @@ base::Result<std::vector<TargetAccuracy>> measure_accuracy(const plan::PlanConte
                                                            const std::vector<std::string>& golden);
 
 // kOutOfTolerance, with a sentence for each output whose relative RMS error is above `max_error`.
-base::Status check_accuracy(const std::vector<TargetAccuracy>& accuracy, double max_error);
+// `dtype` is what the plan was compiled with: advice for one of f32 is another.
+base::Status check_accuracy(const std::vector<TargetAccuracy>& accuracy, double max_error,
+                            const std::string& dtype);
 
 std::string accuracy_text(const std::vector<TargetAccuracy>& accuracy);
 // [{"target", "ran", "outputs": [{"name", "max_abs", "max_rel", "relative_rms", "snr_db"}]}];

@@ -76,13 +76,17 @@ class Loop {
                                    : static_cast<double>(now_ns - start_ns_) /
                                          static_cast<double>(options_.duration_ns);
   }
-  // One run, when it is due; returns when it was done.
+  // One run, when it is due; returns when it was done. None if it is due after the end: then waits
+  // for that.
   Result<int64_t> step() {
     realtime::Frame frame;
     frame.deadline_ns = INT64_MAX;
     if (options_.period_ns) {
       frame = schedule_.next(mono_time_ns());
-      realtime::sleep_until(frame.start_ns);
+      const bool is_after_end =
+          options_.iterations == 0 && frame.start_ns - start_ns_ >= options_.duration_ns;
+      realtime::sleep_until(is_after_end ? start_ns_ + options_.duration_ns : frame.start_ns);
+      if (is_after_end) return std::max(mono_time_ns(), start_ns_ + options_.duration_ns);
     }
     const int64_t begin_ns = mono_time_ns();
     if (!options_.period_ns && options_.deadline_ns) {

@@ -32,8 +32,9 @@ double seconds_since(int64_t start_ns) {
   return static_cast<double>(base::mono_time_ns() - start_ns) * 1e-9;
 }
 
+// At most 31 years, so that sums of times have room.
 int64_t to_ns(double seconds) {
-  return static_cast<int64_t>(seconds * 1e9);
+  return static_cast<int64_t>(std::min(seconds * 1e9, 1e18));
 }
 
 Status prepare_process(const BenchOptions& options) {
@@ -160,6 +161,7 @@ void declare_options(CLI::App& app, BenchOptions& options) {
                        ->capture_default_str();
   app.add_option("--iterations", options.iterations, "Runs to measure, instead of a duration")
       ->type_name("N")
+      ->check(whole_number())
       ->check(above_zero())
       ->excludes(duration);
   app.add_option("--warmup", options.warmup_s, "Seconds of runs before, which don't count")
@@ -180,12 +182,13 @@ void declare_options(CLI::App& app, BenchOptions& options) {
   app.add_option("--percentiles", options.percents, "Percentiles to show, such as 50,99,99.9")
       ->type_name("LIST")
       ->delimiter(',')
-      ->check(CLI::Range(0.000001, 100.0))
+      ->check(percent())
       ->capture_default_str();
   app.add_option("--pin", options.cpus,
                  "CPUs for the plan's threads, such as 2 or 4-7: one each, the first for the "
                  "calling thread")
-      ->type_name("CPUS");
+      ->type_name("CPUS")
+      ->check(not_empty());
   app.add_option("--priority", options.priority, "Run with SCHED_FIFO at this priority")
       ->type_name("N")
       ->check(CLI::Range(1, 99));

@@ -37,6 +37,8 @@ using base::Code;
 using base::Result;
 using base::Status;
 
+constexpr const char* kLargestImageText = "16384x16384";
+
 struct Options {
   std::string model;
   std::string output;
@@ -52,7 +54,7 @@ struct Options {
   bool no_fuse = false;
   bool no_source = false;
   std::string images = "auto";
-  std::string image_limit = "16384x16384";
+  std::string image_limit = kLargestImageText;
   std::vector<std::string> image_inputs;
   std::string dump;
   std::string print;
@@ -61,17 +63,28 @@ struct Options {
   TuningOptions tuning;
 };
 
-Status check_options(const Options& options) {
-  if (options.dtype == "int8") {
-    return base::fail(Code::kUnsupported, "compile.dtype",
-                      "--dtype int8: integers are taken from quantized models as they are; "
-                      "f32, f16 and bf16 can be chosen here");
+// Options about images are for the kernels of GPUs, and would do nothing for others.
+Status check_images(const Options& options) {
+  const char* option = options.images == "on"                     ? "--images on"
+                       : options.image_limit != kLargestImageText ? "--image-limit"
+                       : !options.image_inputs.empty()            ? "--image-input"
+                                                                  : nullptr;
+  if (option == nullptr) return base::ok();
+  for (const std::string& target : options.targets) {
+    if (target == "opencl" || target.starts_with("opencl:")) return base::ok();
   }
+  return base::fail(Code::kInvalidArgument, "compile.images",
+                    "%s is for GPUs, and no target is one: add --target opencl, or leave it out",
+                    option);
+}
+
+Status check_options(const Options& options) {
   if (options.model.ends_with(".toml")) {
     return base::fail(Code::kUnsupported, "compile.pipeline",
                       "%s: pipelines can't be compiled so far, only ONNX models",
                       options.model.c_str());
   }
+  CAMSHAFT_TRY(check_images(options));
   CAMSHAFT_TRY(check_not_overwritten(options.output, options.model));
   return check_writable(options.output);
 }
@@ -219,7 +232,8 @@ Status tell_accuracy(const Options& options, const plan::PlanContents& contents,
   CAMSHAFT_TRY(accuracy);
   console.forget_sentences();
   trail.accuracy = std::move(accuracy).value();
-  return options.max_error ? check_accuracy(trail.accuracy, *options.max_error) : base::ok();
+  return options.max_error ? check_accuracy(trail.accuracy, *options.max_error, options.dtype)
+                           : base::ok();
 }
 
 Status compile(const Options& options, Console& console, CompileTrail& trail, Json& body) {
@@ -350,7 +364,7 @@ void declare_options(CLI::App& app, Options& options) {
                  "What weights and the values between kernels are stored in, and products computed "
                  "from: f32, f16 or bf16. Sums and all else are f32. The accuracy is printed")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "int8"}))
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str();
   app.add_option("--images", options.images,
                  "Whether the kernels of GPUs take weights and the values between them as images, "
@@ -381,7 +395,8 @@ void declare_options(CLI::App& app, Options& options) {
       ->type_name("INPUT")
       ->allow_extra_args(false);
   app.add_option("--sign", options.sign, "Sign with the Ed25519 key in this file")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(not_empty());
   add_driver_binary_option(app, options.driver_binaries);
   app.add_option("--disable-pass", options.disabled_passes,
                  "Leave out a pass, to find a wrong one; 'graph after NAME' of --dump names them")

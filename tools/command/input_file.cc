@@ -141,6 +141,10 @@ Result<std::vector<LoadedInput>> read_all(std::span<const TensorInfo> inputs,
 Result<std::vector<LoadedInput>> load_input_file(std::span<const TensorInfo> inputs,
                                                  const std::string& text, const char* option) {
   CAMSHAFT_TRY_ASSIGN(const Spec spec, parse_spec(inputs, text, option));
+  if (spec.file.empty()) {
+    return base::fail(Code::kInvalidArgument, "input.no_file",
+                      "%s '%s' names no file: write NAME=FILE", option, text.c_str());
+  }
   if (!spec.index) return read_all(inputs, spec.file);
   const TensorInfo& input = inputs[*spec.index];
   CAMSHAFT_TRY_ASSIGN(Tensor tensor, read_one(input, spec));

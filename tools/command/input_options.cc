@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tools/command/input_file.h"
+#include "tools/command/number_checks.h"
 #include "tools/command/random_input.h"
 #include "tools/command/text.h"
 
@@ -55,6 +56,7 @@ void add_input_options(CLI::App& app, InputOptions& options, bool ask_for_random
   }
   app.add_option("--seed", options.seed, "Of the random inputs")
       ->type_name("N")
+      ->check(whole_number())
       ->capture_default_str();
   app.add_option("--range", options.ranges,
                  "NAME=LOW:HIGH: of a random input; by default floats -1:1, bytes their whole "

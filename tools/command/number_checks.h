@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Checks of numbers on the command line, whose answers are sentences.
+// Checks of numbers and names on the command line, whose answers are sentences.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
@@ -26,6 +28,42 @@ inline CLI::Validator above_zero() {
 }
 inline CLI::Validator zero_or_more() {
   return number_check(true);
+}
+
+// A whole number of 64 bits, in digits.
+inline CLI::Validator whole_number() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        uint64_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && stop == end) return {};
+        return "write a whole number from 0 to " + std::to_string(UINT64_MAX) + ", not '" + text +
+               "'";
+      },
+      "");
+}
+
+// What percentiles can be.
+inline CLI::Validator percent() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        const bool is_number = end != text.c_str() && *end == '\0';
+        if (is_number && value >= 1e-6 && value <= 100) return {};
+        return "write numbers from 0.000001 to 100, as in 50,99,99.9, not '" + text + "'";
+      },
+      "");
+}
+
+// An empty name is a variable of the caller's script that isn't set, and not the wish for no name.
+inline CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        return text.empty() ? "the name is empty: write one, or leave the option out" : "";
+      },
+      "");
 }
 
 }  // namespace camshaft::command

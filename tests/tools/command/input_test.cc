@@ -113,6 +113,16 @@ TEST_CASE("mistakes with inputs name what was expected") {
   CHECK(load_code(inputs, {"a=" + folder.file("none.npy")}) == Code::kNotFound);
 }
 
+TEST_CASE("a file without a name is told from one of an unknown kind") {
+  const std::vector<TensorInfo> inputs = {info("a", DType::kFloat32, {2})};
+  for (const char* text : {"a=", ""}) {
+    CHECK(load_code(inputs, {text}) == Code::kInvalidArgument);
+    CHECK(last_sentence() == std::string("--input '") + text + "' names no file: write NAME=FILE");
+  }
+  CHECK(load_code(inputs, {"a=x.jpg"}) == Code::kInvalidArgument);
+  CHECK(last_sentence().find("x.jpg: files are .npy") == 0);
+}
+
 TEST_CASE("sentences name the option that the files came with") {
   const std::vector<TensorInfo> inputs = {info("a", DType::kFloat32, {2}),
                                           info("b", DType::kFloat32, {2})};
