@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/tune/tuning_db.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -31,6 +39,62 @@ bool take(const json& object, const char* name, T* value) {
     *value = field->template get<T>();
   }
   return true;
+}
+
+// Held by one process at a time, from reading a database to replacing it: an empty file beside the
+// database, which is removed by who holds it. When a process dies, the kernel lets go.
+class DbLock {
+ public:
+  static base::Result<DbLock> take(const std::string& db) {
+    const std::string path = db + ".lock";
+    for (;;) {
+      const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+      if (fd < 0) {
+        return base::fail_errno(Code::kIo, "tuning_db.lock", errno, "can't open %s", path.c_str());
+      }
+      DbLock lock(path, fd);
+      while (::flock(fd, LOCK_EX) != 0) {
+        if (errno == EINTR) continue;
+        return base::fail_errno(Code::kIo, "tuning_db.lock", errno, "can't lock %s", path.c_str());
+      }
+      // Who had it before has removed it, and the name may be another file's by now.
+      lock.holds_ = lock.is_named();
+      if (lock.holds_) return lock;
+    }
+  }
+
+  DbLock(DbLock&& other) noexcept
+      : path_(std::move(other.path_)),
+        fd_(std::exchange(other.fd_, -1)),
+        holds_(std::exchange(other.holds_, false)) {}
+  DbLock& operator=(DbLock&&) = delete;
+  DbLock(const DbLock&) = delete;
+  DbLock& operator=(const DbLock&) = delete;
+  ~DbLock() {
+    if (holds_) ::unlink(path_.c_str());
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+ private:
+  DbLock(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  bool is_named() const {
+    struct stat held{};
+    struct stat named{};
+    return ::fstat(fd_, &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+           held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+  }
+
+  std::string path_;
+  int fd_;
+  bool holds_ = false;
+};
+
+// The file itself, so that all its names are locked alike.
+std::string resolved(const std::string& path) {
+  std::error_code failure;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, failure);
+  return failure ? path : real.string();
 }
 
 double rounded(double microseconds) {
@@ -72,6 +136,18 @@ base::Result<TuningDb> TuningDb::load(const std::string& path) {
   if (number > 0) return db;
   return base::fail(Code::kCorrupt, "tuning_db.empty", "%s is empty: remove it to tune anew",
                     path.c_str());
+}
+
+base::Result<TuningDb> TuningDb::add_to(const std::string& path) const {
+  CAMSHAFT_TRY_ASSIGN(const DbLock lock, DbLock::take(resolved(path)));
+  TuningDb all;
+  std::error_code ignored;  // what can't be looked at can't be replaced either
+  if (std::filesystem::exists(path, ignored)) {
+    CAMSHAFT_TRY_ASSIGN(all, load(path));
+  }
+  for (const auto& [place, entry] : entries_) all.entries_[place] = entry;
+  CAMSHAFT_TRY(all.save(path));
+  return all;
 }
 
 base::Status TuningDb::save(const std::string& path) const {

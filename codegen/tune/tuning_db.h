@@ -27,8 +27,11 @@ class TuningDb {
  public:
   // kNotFound where there is no such file; kCorrupt, with the line, where it is no database.
   static base::Result<TuningDb> load(const std::string& path);
-  // Replaces the file as a whole.
-  base::Status save(const std::string& path) const;
+  // Puts these entries into the database of `path`, which is made where there is none, and returns
+  // all that it then holds. Its other entries stay, also those that other processes add at the same
+  // time: they take turns. After a failure the file is as it was. Fails as load() does, or with
+  // kIo.
+  base::Result<TuningDb> add_to(const std::string& path) const;
 
   // Null if there is none. `target` is "llvm:znver3", or what target_on() says.
   const TuningEntry* find(const std::string& target, int threads, const std::string& key) const;
@@ -38,6 +41,9 @@ class TuningDb {
   std::vector<std::string> devices_of(const std::string& target) const;
 
  private:
+  // Replaces the file as a whole.
+  base::Status save(const std::string& path) const;
+
   std::map<std::tuple<std::string, int, std::string>, TuningEntry> entries_;
 };
 

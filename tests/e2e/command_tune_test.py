@@ -3,12 +3,13 @@
 
 import json
 import os
+import subprocess
 import unittest
 
 import command_models as models
 import e2e
 import numpy as np
-from command_models import DAMAGED, USAGE
+from command_models import DAMAGED, USAGE, WRONG_TARGET
 from onnx import helper
 
 TARGETS = "llvm,cpu"
@@ -141,10 +142,37 @@ class Tune(models.CommandTest):
         self.camshaft("tune", self.path("m.onnx"), code=USAGE)
 
     def test_a_target_of_another_machine_is_left_out(self):
-        document = self.document("tune", self.path("m.onnx"), "--target", "llvm:cortex-a76",
-                                 "--tuning-db", self.db, "--tune", "0.1")
-        self.assertEqual(document["tuning"], [])
+        tune_it = ["tune", self.path("m.onnx"), "--tuning-db", self.db, "--tune", "0.1"]
+        document = self.document(*tune_it, "--target", "llvm:cortex-a76,cpu")
+        self.assertEqual([t["target"].split(":")[0] for t in document["tuning"]], ["cpu"])
         self.assertIn("can't run it", document["notes"][0])
+        entries = self.entries()
+        # Where it is the only one, nothing is tuned, also while others are decided already.
+        document = self.document(*tune_it, "--target", "llvm:cortex-a76", code=WRONG_TARGET)
+        self.assertEqual(len(document["error"]["sentences"]), 1)
+        self.assertIn("llvm:cortex-a76", document["error"]["sentences"][0])
+        self.assertEqual(self.entries(), entries)
+        self.document(*tune_it, "--target", "llvm:cortex-a76,cpu")
+
+    def test_two_at_the_same_time_both_keep_what_they_found(self):
+        running = [subprocess.Popen([e2e.CAMSHAFT, "tune", self.path("m.onnx"), "--target", target,
+                                     "--tuning-db", self.db, "--tune", "0.1"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                   for target in TARGETS.split(",")]
+        for process in running:
+            _, errors = process.communicate()
+            self.assertEqual(process.returncode, 0, errors)
+        self.assertEqual(len(self.entries()), 6)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["m.onnx", "m.tuning"])
+
+    def test_a_database_that_can_not_be_written_is_one_sentence(self):
+        # /proc/self is a folder in which nobody can make files, not even root.
+        for db in (self.path("none/x.tuning"), "/proc/self/x.tuning", self.folder):
+            for verb in (["tune"], ["compile", "-o", self.path("a.plan")]):
+                document = self.document(*verb, self.path("m.onnx"), "--tuning-db", db, "--tune",
+                                         "0.1", code=USAGE)
+                self.assertEqual(len(document["error"]["sentences"]), 1)
+                self.assertTrue(document["error"]["sentences"][0].startswith("--tuning-db " + db))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ Status check_options(const Options& options) {
   }
   CAMSHAFT_TRY(check_images(options));
   CAMSHAFT_TRY(check_not_overwritten(options.output, options.model));
-  return check_writable(options.output);
+  return check_writable("--output", options.output);
 }
 
 // NAME=FILE.npy: the name ends at the last '=' before a file that is there.
@@ -299,6 +299,11 @@ Status tune(const Options& options, Console& console, CompileTrail& trail, Json&
   CAMSHAFT_TRY_ASSIGN(const emit::CompileOptions compile, compile_options(options, console, trail));
   CAMSHAFT_TRY_ASSIGN(Tuner tuner, Tuner::open(options.tuning));
   CAMSHAFT_TRY(tuner.tune(options.model, compile, console, body));
+  if (tuner.left_out() == compile.targets.size()) {
+    return base::fail(Code::kWrongTarget, "tune.targets",
+                      "nothing was tuned: this machine can't run %s; tune where that runs",
+                      join(compile.targets, ", ").c_str());
+  }
   CAMSHAFT_TRY(tuner.save());
   console.print(printable(options.tuning.db) + ": " + std::to_string(tuner.entries()) +
                 " entries\n");

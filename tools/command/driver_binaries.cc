@@ -102,7 +102,7 @@ Status add_to_plan(const DriverBinaryOptions& options, Console& console, io::Jso
                       "(--driver-binary DEVICE)",
                       options.plan.c_str());
   }
-  CAMSHAFT_TRY(check_writable(options.output));
+  CAMSHAFT_TRY(check_writable("--output", options.output));
   CAMSHAFT_TRY_ASSIGN(const plan::PlanFile file, open_plan_file(options.plan, options.key));
   plan::PlanContents contents = contents_of(file);
   CAMSHAFT_TRY(add_driver_binaries(options.devices, console, contents));

@@ -17,22 +17,22 @@ base::Status check_not_overwritten(const std::string& output, const std::string&
                     input.c_str());
 }
 
-base::Status check_writable(const std::string& output) {
+base::Status check_writable(const char* option, const std::string& file) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(output, ignored)) {
+  if (std::filesystem::is_directory(file, ignored)) {
     return base::fail(base::Code::kInvalidArgument, "output.folder",
-                      "--output %s is a folder; name a file in it", output.c_str());
+                      "%s %s is a folder; name a file in it", option, file.c_str());
   }
-  std::filesystem::path folder = std::filesystem::path(output).parent_path();
+  std::filesystem::path folder = std::filesystem::path(file).parent_path();
   if (folder.empty()) folder = ".";
   if (!std::filesystem::is_directory(folder, ignored)) {
     return base::fail(base::Code::kNotFound, "output.folder",
-                      "--output %s: there is no folder %s; make it first", output.c_str(),
+                      "%s %s: there is no folder %s; make it first", option, file.c_str(),
                       folder.c_str());
   }
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return base::ok();
   return base::fail_errno(base::Code::kIo, "output.folder", errno,
-                          "--output %s: no file can be made in %s", output.c_str(), folder.c_str());
+                          "%s %s: no file can be made in %s", option, file.c_str(), folder.c_str());
 }
 
 }  // namespace camshaft::command

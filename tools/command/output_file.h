@@ -12,9 +12,9 @@ namespace camshaft::command {
 // writing would destroy what was read.
 base::Status check_not_overwritten(const std::string& output, const std::string& input);
 
-// Fails with kInvalidArgument or kIo if a file of this name can't be made: the folder is not there
-// or not writable, or the name is a folder's. To be asked before the work of which it is the
-// result.
-base::Status check_writable(const std::string& output);
+// Fails with kInvalidArgument, kNotFound or kIo if the file that was given by `option` ("--output")
+// can't be made: the folder is not there or not writable, or the name is a folder's. To be asked
+// before the work of which it is the result.
+base::Status check_writable(const char* option, const std::string& file);
 
 }  // namespace camshaft::command

@@ -119,7 +119,7 @@ base::Result<Json> run_plan(const Options& options, Console& console) {
                       options.output.c_str());
   }
   CAMSHAFT_TRY(check_not_overwritten(options.output, options.plan.path));
-  if (!options.output.empty()) CAMSHAFT_TRY(check_writable(options.output));
+  if (!options.output.empty()) CAMSHAFT_TRY(check_writable("--output", options.output));
   CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, open_plan_file(options.plan.path, options.plan.key));
   // Inputs first: their mistakes are told even where no device can run the plan.
   CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> inputs,

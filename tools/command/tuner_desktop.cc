@@ -2,6 +2,8 @@
 #include "tools/command/tuner_desktop.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "codegen/render/render.h"
@@ -73,11 +75,12 @@ Result<Tuner> Tuner::open(const TuningOptions& options) {
                                            "is not measured any more");
   }
   if (options.db.empty()) return tuner;
-  Result<tune::TuningDb> db = tune::TuningDb::load(options.db);
-  const bool is_new = !db && db.error().code() == Code::kNotFound && options.seconds > 0;
-  if (!db && !is_new) return db.error();
-  if (db) tuner.db_ = std::move(*db);
-  if (options.seconds > 0) CAMSHAFT_TRY(check_writable(options.db));
+  if (options.seconds > 0) {
+    CAMSHAFT_TRY(check_writable("--tuning-db", options.db));
+    std::error_code ignored;  // writing tells
+    if (!std::filesystem::exists(options.db, ignored)) return tuner;
+  }
+  CAMSHAFT_TRY_ASSIGN(tuner.db_, tune::TuningDb::load(options.db));
   return tuner;
 }
 
@@ -102,6 +105,7 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
     if (!measured && measured.error().code() == Code::kWrongTarget) {
       console.forget_sentences();
       console.note(target + " is not tuned: this machine can't run it");
+      ++left_out_;
       continue;
     }
     CAMSHAFT_TRY(measured);
@@ -118,8 +122,9 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
     for (const TuningRun::Decision& decision : decisions) {
       if (decision.entry.microseconds < decision.entry.untuned_microseconds) ++changed;
       // Also the usual choices are decided now.
-      db_.put(place_of(run.target()), options.threads, decision.key,
-              is_faster ? decision.entry : decision.usual);
+      const tune::TuningEntry& entry = is_faster ? decision.entry : decision.usual;
+      db_.put(place_of(run.target()), options.threads, decision.key, entry);
+      measured_.put(place_of(run.target()), options.threads, decision.key, entry);
     }
     const std::string times =
         gain.before_s == 0
@@ -200,8 +205,10 @@ Status Tuner::check(Console& console) const {
   return base::ok();
 }
 
-Status Tuner::save() const {
-  return options_.db.empty() || options_.seconds == 0 ? base::ok() : db_.save(options_.db);
+Status Tuner::save() {
+  if (options_.db.empty() || options_.seconds == 0) return base::ok();
+  CAMSHAFT_TRY_ASSIGN(db_, measured_.add_to(options_.db));
+  return base::ok();
 }
 
 }  // namespace camshaft::command

@@ -49,7 +49,10 @@ class Tuner {
   // After compiling with choose(). --frozen: fails where a region that has candidates has no
   // usable entry. Otherwise tells how many had none.
   base::Status check(Console& console) const;
-  base::Status save() const;
+  // Adds what tune() measured to the database, to which other processes may add at the same time.
+  base::Status save();
+  // How many targets tune() left out.
+  size_t left_out() const { return left_out_; }
   size_t entries() const { return db_.size(); }
 
  private:
@@ -60,6 +63,8 @@ class Tuner {
 
   TuningOptions options_;
   tune::TuningDb db_;
+  tune::TuningDb measured_;  // what of it is new
+  size_t left_out_ = 0;
   std::map<std::string, std::string> places_;  // by target
   std::set<std::string> ambiguous_;            // devices, of which one must be named
   std::set<std::string> missing_;              // descriptions of regions without a usable entry

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "codegen/schedule/schedule.h"
 #include "codegen/tune/candidates.h"
@@ -76,7 +82,7 @@ TEST_CASE("a database comes back as it was saved") {
   TuningDb db;
   db.put("llvm:znver3", 2, "k", {"conv_direct", "6x2v8u8", "1x1 \"quoted\" \xff", 1.25, 2.5});
   db.put("llvm:znver3", 1, "k", {"gemm", "1x1v8u8", "", 0, 0});
-  REQUIRE(db.save(path).is_ok());
+  REQUIRE(db.add_to(path));
   const base::Result<TuningDb> again = TuningDb::load(path);
   REQUIRE(again);
   CHECK(again->size() == 2);
@@ -86,6 +92,52 @@ TEST_CASE("a database comes back as it was saved") {
   CHECK(again->find("llvm:znver3", 3, "k") == nullptr);
   CHECK(again->find("cpu:znver3", 2, "k") == nullptr);
   CHECK_FALSE(TuningDb::load(folder / "none"));
+}
+
+TEST_CASE("processes that add to one database at the same time lose nothing") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "db";
+  std::filesystem::create_symlink("db", folder / "link");
+  constexpr int kProcesses = 4;
+  constexpr int kEntries = 25;  // of each process, and as many that all have
+  std::vector<pid_t> children;
+  for (int process = 0; process < kProcesses; ++process) {
+    children.push_back(::fork());
+    REQUIRE(children.back() >= 0);
+    if (children.back() != 0) continue;
+    bool good = true;
+    for (int i = 0; i < kEntries; ++i) {
+      TuningDb db;
+      db.put("llvm:znver3", process, "own" + std::to_string(i), {"gemm", "1x1v8u8", "", 1, 2});
+      db.put("llvm:znver3", 9, "shared" + std::to_string(i), {"gemm", "1x1v8u8", "", 1, 2});
+      good = good && db.add_to(i % 2 == 0 ? path : folder / "link");
+    }
+    ::_exit(good ? 0 : 1);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  const base::Result<TuningDb> all = TuningDb::load(path);
+  REQUIRE(all);
+  CHECK(all->size() == kEntries * (kProcesses + 1));
+  CHECK_FALSE(std::filesystem::exists(path + ".lock"));
+}
+
+TEST_CASE("what a killed process left locked is not waited for, and a damaged file stays") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "db";
+  std::ofstream(path + ".lock") << "";  // its name alone is no lock
+  TuningDb db;
+  db.put("llvm:znver3", 1, "k", {"gemm", "1x1v8u8", "", 1, 2});
+  REQUIRE(db.add_to(path));
+  CHECK(TuningDb::load(path)->size() == 1);
+  std::ofstream(path) << "no database\n";
+  CHECK(db.add_to(path).error().code() == base::Code::kCorrupt);
+  CHECK(std::filesystem::file_size(path) == 12);
+  CHECK_FALSE(std::filesystem::exists(path + ".lock"));
+  CHECK(db.add_to(folder / "none/db").error().code() == base::Code::kIo);
 }
 
 }  // namespace

@@ -29,16 +29,18 @@ TEST_CASE("what was read is not written over, by whatever name") {
 
 TEST_CASE("whether a file can be written is known before") {
   const test::TemporaryFolder folder;
-  CHECK(check_writable(folder / "new.plan").is_ok());
-  CHECK(check_writable("new.plan").is_ok());
-  CHECK(check_writable(folder / "none/new.plan").code() == base::Code::kNotFound);
+  CHECK(check_writable("--output", folder / "new.plan").is_ok());
+  CHECK(check_writable("--output", "new.plan").is_ok());
+  CHECK(check_writable("--output", folder / "none/new.plan").code() == base::Code::kNotFound);
   CHECK(test::last_sentence().find("there is no folder " + (folder / "none")) != std::string::npos);
   std::filesystem::create_directory(folder / "sub");
-  CHECK(check_writable(folder / "sub").code() == base::Code::kInvalidArgument);
+  CHECK(check_writable("--output", folder / "sub").code() == base::Code::kInvalidArgument);
   CHECK(test::last_sentence().find("is a folder") != std::string::npos);
+  CHECK(check_writable("--graph", folder / "sub").code() == base::Code::kInvalidArgument);
+  CHECK(test::last_sentence().find("--graph " + (folder / "sub")) == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "new.plan"));
   // Where nobody, not even root, can make files.
-  CHECK(check_writable("/proc/self/new.plan").code() == base::Code::kIo);
+  CHECK(check_writable("--output", "/proc/self/new.plan").code() == base::Code::kIo);
 }
 
 }  // namespace
