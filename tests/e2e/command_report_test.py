@@ -170,6 +170,11 @@ class Inspect(models.CommandTest):
         with open(self.path("g.dot"), encoding="utf-8") as f:
             self.assertTrue(f.read().startswith("digraph"))
         self.camshaft("inspect", self.path("m.plan"), "--graph", self.path("g.jpg"), code=USAGE)
+        lost = self.path("none/g.svg")
+        document = self.document("inspect", self.path("m.plan"), "--graph", lost, code=USAGE)
+        self.assertEqual(document["error"]["sentences"],
+                         ["--graph %s: there is no folder %s; make it first" %
+                          (lost, self.path("none"))])
 
     def test_diff(self):
         plan, _ = self.compile_dense()

@@ -7,6 +7,7 @@
 #include "runtime/plan/diff.h"
 #include "runtime/plan/dump.h"
 #include "tools/command/kernel_report.h"
+#include "tools/command/output_file.h"
 #include "tools/command/plan_report.h"
 #include "tools/command/plan_runner.h"
 #include "tools/command/schedule_graph.h"
@@ -121,6 +122,7 @@ Status show_differences(const Options& options, const plan::PlanFile& file, Cons
 }
 
 Status inspect(const Options& options, Console& console, Json& body) {
+  if (!options.graph.empty()) CAMSHAFT_TRY(check_writable("--graph", options.graph));
   CAMSHAFT_TRY_ASSIGN(const plan::PlanFile file,
                       open_plan_file(options.plan.path, options.plan.key));
   body = plan_json(file);
