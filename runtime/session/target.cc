@@ -12,11 +12,6 @@ using base::Code;
 using base::Result;
 using plan::TargetInfo;
 
-bool is_wanted(const TargetInfo& target, std::string_view wanted) {
-  const std::string_view name = target.target;
-  return wanted.empty() || wanted == name || wanted == name.substr(0, name.find(':'));
-}
-
 bool has_feature(const hal::DeviceInfo& device, std::string_view feature) {
   return std::any_of(device.features.begin(), device.features.end(),
                      [&](const char* present) { return feature == present; });
@@ -54,8 +49,22 @@ std::string join_names(const std::vector<TargetInfo>& targets) {
 
 }  // namespace
 
+bool is_wanted(const TargetInfo& target, std::string_view wanted) {
+  const std::string_view name = target.target;
+  return wanted.empty() || wanted == name || wanted == name.substr(0, name.find(':'));
+}
+
+base::Status check_wanted(const plan::PlanInfo& plan, std::string_view wanted) {
+  const auto is_this = [&](const TargetInfo& target) { return is_wanted(target, wanted); };
+  if (std::any_of(plan.targets.begin(), plan.targets.end(), is_this)) return base::ok();
+  return base::fail(Code::kInvalidArgument, "session.target",
+                    "the plan has no target '%.*s'; it has: %s", static_cast<int>(wanted.size()),
+                    wanted.data(), join_names(plan.targets).c_str());
+}
+
 Result<const TargetInfo*> choose_target(const plan::PlanInfo& plan, const hal::DeviceInfo& device,
                                         std::string_view wanted) {
+  CAMSHAFT_TRY(check_wanted(plan, wanted));
   std::string obstacles;
   for (const TargetInfo& target : plan.targets) {
     if (!is_wanted(target, wanted)) continue;
@@ -63,11 +72,6 @@ Result<const TargetInfo*> choose_target(const plan::PlanInfo& plan, const hal::D
     if (obstacle.empty()) return &target;
     obstacles += "; for " + target.target + " (" + target.device + ", " + target.arch +
                  ") the device " + obstacle;
-  }
-  if (obstacles.empty()) {
-    return base::fail(Code::kInvalidArgument, "session.target",
-                      "the plan has no target '%.*s'; it has: %s", static_cast<int>(wanted.size()),
-                      wanted.data(), join_names(plan.targets).c_str());
   }
   return base::fail(Code::kWrongTarget, "session.target",
                     "the plan can't run on device %s (%s, %s)%s; compile it for this device",

@@ -33,10 +33,11 @@ Result<std::unique_ptr<hal::Device>> open_one(const plan::PlanInfo& info, const 
   return hal::open_device(devices::backends(), spec, options);
 }
 
-// The kinds of devices that the plan has targets for, in their order.
-std::vector<std::string> backends_of(const plan::PlanInfo& info) {
+// The kinds of devices that the plan has wanted targets for, in their order.
+std::vector<std::string> backends_of(const plan::PlanInfo& info, const std::string& wanted) {
   std::vector<std::string> names;
   for (const plan::TargetInfo& target : info.targets) {
+    if (!session::is_wanted(target, wanted)) continue;
     if (std::find(names.begin(), names.end(), target.device) == names.end()) {
       names.push_back(target.device);
     }
@@ -84,7 +85,8 @@ Status PlanRunner::open_device(const PlanOptions& options, const RunnerOptions& 
     CAMSHAFT_TRY_ASSIGN(device_, open_one(info(), options.device, runner_options));
     return base::ok();
   }
-  const std::vector<std::string> names = backends_of(info());
+  CAMSHAFT_TRY(session::check_wanted(info(), options.target));
+  const std::vector<std::string> names = backends_of(info(), options.target);
   Status failure;
   for (const std::string& name : names) {
     if (hal::find_backend(devices::backends(), name) == nullptr) continue;
