@@ -36,6 +36,11 @@ Status open_failed(const std::string& path, int error) {
   return fail_errno(code, "file.open", error, "can't open %s", path.c_str());
 }
 
+// Waits from now on where a file was opened not to wait.
+void set_blocking(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+}
+
 Status write_all(int fd, Bytes bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
@@ -73,17 +78,32 @@ void sync_folder_of(const std::string& path) {
   if (fd.is_open()) ::fsync(fd.get());
 }
 
-Status write_temporary(const std::string& temporary, mode_t mode, bool keep_mode, Bytes bytes) {
+// `path` is what sentences name.
+Status write_temporary(const std::string& temporary, const std::string& path, mode_t mode,
+                       bool keep_mode, Bytes bytes) {
   // A left-over of a killed process with our number may be in the way.
   ::unlink(temporary.c_str());
   const Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (!fd.is_open()) return open_failed(temporary, errno);
+  if (!fd.is_open()) return open_failed(path, errno);
   if (keep_mode) ::fchmod(fd.get(), mode);
-  CAMSHAFT_TRY(write_all(fd.get(), bytes, temporary));
+  CAMSHAFT_TRY(write_all(fd.get(), bytes, path));
   if (::fsync(fd.get()) != 0) {
-    return fail_errno(Code::kIo, "file.sync", errno, "can't write %s", temporary.c_str());
+    return fail_errno(Code::kIo, "file.sync", errno, "can't write %s", path.c_str());
   }
   return ok();
+}
+
+// Devices, and pipes that somebody reads.
+Status write_directly(const std::string& path, Bytes bytes) {
+  const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.is_open() && errno == ENXIO) {
+    return fail(Code::kInvalidArgument, "file.no_reader",
+                "can't write %s: it is a pipe that nothing reads, or its device is absent",
+                path.c_str());
+  }
+  if (!fd.is_open()) return open_failed(path, errno);
+  set_blocking(fd.get());
+  return write_all(fd.get(), bytes, path);
 }
 
 }  // namespace
@@ -125,7 +145,8 @@ MappedFile::~MappedFile() {
 }
 
 Result<std::vector<std::byte>> read_file(const std::string& path, uint64_t max_bytes) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Non-blocking, so that a pipe without a writer shows as one that has ended.
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_open()) return open_failed(path, errno);
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0 || S_ISDIR(status.st_mode)) {
@@ -141,8 +162,16 @@ Result<std::vector<std::byte>> read_file(const std::string& path, uint64_t max_b
     bytes.resize(used + room);
     const ssize_t got = ::read(fd.get(), bytes.data() + used, room);
     bytes.resize(used + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && errno == EAGAIN) {
+      set_blocking(fd.get());  // somebody is about to write
+      continue;
+    }
     if (got < 0 && errno != EINTR) {
       return fail_errno(Code::kIo, "file.read", errno, "can't read %s", path.c_str());
+    }
+    if (got == 0 && bytes.empty() && S_ISFIFO(status.st_mode)) {
+      return fail(Code::kInvalidArgument, "file.no_writer",
+                  "can't read %s: it is a pipe that nothing was written to", path.c_str());
     }
     if (got == 0) return bytes;
     if (bytes.size() > max_bytes) {
@@ -162,13 +191,11 @@ Status write_file_atomically(const std::string& path, Bytes bytes, uint32_t new_
                 path.c_str());
   }
   if (exists && !S_ISREG(status.st_mode)) {
-    const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!fd.is_open()) return open_failed(path, errno);
-    return write_all(fd.get(), bytes, path);
+    return write_directly(path, bytes);
   }
   const std::string temporary = temporary_name(target);
   const mode_t mode = exists ? status.st_mode & 07777 : new_file_mode;
-  Status result = write_temporary(temporary, mode, exists, bytes);
+  Status result = write_temporary(temporary, path, mode, exists, bytes);
   if (result.is_ok() && ::rename(temporary.c_str(), target.c_str()) != 0) {
     result = fail_errno(Code::kIo, "file.rename", errno, "can't replace %s", target.c_str());
   }

@@ -43,16 +43,17 @@ class MappedFile {
   size_t size_bytes_ = 0;
 };
 
-// All bytes of a file or a pipe. Fails with kNotFound, kIo, or kInvalidArgument for a folder or
-// more than `max_bytes`.
+// All bytes of a file, or of a pipe that has a writer: none is waited for. Fails with kNotFound,
+// kIo, or kInvalidArgument for a folder, a pipe to which nothing was written, or more than
+// `max_bytes`.
 Result<std::vector<std::byte>> read_file(const std::string& path,
                                          uint64_t max_bytes = uint64_t{1} << 40);
 
 // Writes a temporary file beside `path`, makes it durable and renames it over `path`: after a
 // failure or a crash there is the old file or the new one, whole. A symbolic link keeps pointing
-// where it does. Devices and pipes are written to directly. A file that is replaced keeps its
-// permissions; a new one gets `new_file_mode`, less the process's umask. Fails with kIo or
-// kNotFound (no such folder).
+// where it does. Devices, and pipes that have a reader, are written to directly. A file that is
+// replaced keeps its permissions; a new one gets `new_file_mode`, less the process's umask. Fails
+// with kIo, kNotFound (no such folder) or kInvalidArgument (a folder, a pipe that nothing reads).
 Status write_file_atomically(const std::string& path, Bytes bytes, uint32_t new_file_mode = 0666);
 
 }  // namespace camshaft::base

@@ -109,6 +109,59 @@ class Run(models.CommandTest):
         done = self.camshaft("run", self.path("p.plan"), "-i", "x=" + self.path("x.png"), code=USAGE)
         self.assertIn("4x2", done.stderr)
 
+    def test_pipes_that_nobody_uses_are_not_waited_for(self):
+        plan, _ = self.compile_dense()
+        for name in ("pipe", "pipe.npy", "pipe.npz"):
+            os.mkfifo(self.path(name))
+        model = self.path("dense.onnx")
+        for arguments in (["run", self.path("pipe"), "--random"],
+                          ["run", plan, "--random", "--key", self.path("pipe")],
+                          ["run", plan, "-i", "x=" + self.path("pipe.npy")],
+                          ["run", plan, "--random", "--output", self.path("pipe.npz")],
+                          ["compare", plan, "--ref", self.path("pipe")],
+                          ["compile", self.path("pipe"), "-o", self.path("p.plan")],
+                          ["compile", model, "-o", self.path("pipe")],
+                          ["compile", model, "-o", self.path("p.plan"), "--tuning-db",
+                           self.path("pipe")]):
+            # A limit that only what waits for ever exceeds.
+            done = subprocess.run([e2e.CAMSHAFT, *arguments, "--json"], capture_output=True,
+                                  text=True, stdin=subprocess.DEVNULL, timeout=600)
+            self.assertEqual(done.returncode, USAGE, done.stderr)
+            sentences = json.loads(done.stdout)["error"]["sentences"]
+            self.assertEqual(len(sentences), 1, sentences)
+            self.assertRegex(sentences[0], r"pipe.* pipe")
+
+    def test_standard_input_and_output_are_files_too(self):
+        plan, weights = self.compile_dense()
+        x = np.ones((3, 8), np.float32)
+        np.save(self.path("x.npy"), x)
+        os.symlink("/dev/stdin", self.path("in.npy"))
+        os.symlink("/dev/stdout", self.path("out.npz"))
+        with open(self.path("x.npy"), "rb") as f:
+            done = subprocess.run([e2e.CAMSHAFT, "run", plan, "-i", "x=" + self.path("in.npy"),
+                                   "--output", self.path("y.npz")], input=f.read(),
+                                  stdout=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0)
+        with np.load(self.path("y.npz")) as outputs:
+            expected = np.maximum(x @ weights["w"] + weights["b"], 0)
+            np.testing.assert_allclose(outputs["y"], expected, rtol=1e-5, atol=1e-5)
+        done = subprocess.run([e2e.CAMSHAFT, "run", plan, "-i", "x=" + self.path("x.npy"),
+                               "--output", self.path("out.npz")], stdout=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0)
+        self.assertTrue(done.stdout.startswith(b"PK"))
+
+    def test_a_target_that_the_plan_lacks_is_told_once(self):
+        models.make_dense(self.path("m.onnx"))
+        plan = self.path("m.plan")
+        self.camshaft("compile", self.path("m.onnx"), "-o", plan, "--target", "llvm,cpu,opencl")
+        for verb in ("run", "bench"):
+            inputs = ["--random"] if verb == "run" else []
+            for target in ("foo", "llvm:foo", "llv"):
+                document = self.document(verb, plan, *inputs, "--target", target, code=USAGE)
+                (sentence,) = document["error"]["sentences"]
+                self.assertIn("the plan has no target '%s'" % target, sentence)
+        self.camshaft("run", plan, "--random", "--target", "cpu")
+
     def test_standard_output_that_is_full_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([e2e.CAMSHAFT, "devices"], stdout=full, stderr=subprocess.PIPE,

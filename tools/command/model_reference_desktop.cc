@@ -165,6 +165,11 @@ Result<std::unique_ptr<Reference>> open_model_reference(const ReferenceOptions& 
   if (!fs::exists(options.path)) {
     return base::fail(Code::kNotFound, "compare.ref", "there is no file %s", options.path.c_str());
   }
+  if (!fs::is_regular_file(options.path)) {
+    return base::fail(Code::kInvalidArgument, "compare.ref",
+                      "%s is a folder, device or pipe; a regular file is needed",
+                      options.path.c_str());
+  }
   if (options.engine == "onnxruntime") return OnnxRuntimeReference::open(options.path, plan);
   CAMSHAFT_TRY_ASSIGN(ir::Graph graph, read_model(options.path, plan));
   auto reference = std::make_unique<OracleReference>(std::move(graph), plan.info());

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "runtime/plan/describe.h"
 #include "runtime/plan/format.h"
@@ -87,6 +89,8 @@ class PlanReference final : public Reference {
 }  // namespace
 
 bool is_plan_file(const std::string& path) {
+  std::error_code ignored;  // what can't be looked at is none
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
   std::array<unsigned char, 8> head{};
   std::FILE* file = std::fopen(path.c_str(), "rbe");
   if (file == nullptr) return false;

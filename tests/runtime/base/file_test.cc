@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/base/file.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/last_sentence.h"
 #include "tests/support/temporary_folder.h"
 
 namespace camshaft::base {
@@ -71,17 +73,31 @@ TEST_CASE("what is no file is refused, and pipes are not waited for") {
   const std::string pipe = folder / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(MappedFile::open(pipe).error().code() == Code::kInvalidArgument);
+  CHECK(read_file(pipe).error().code() == Code::kInvalidArgument);
+  CHECK(test::last_sentence() ==
+        "can't read " + pipe + ": it is a pipe that nothing was written to");
+  CHECK(write_file_atomically(pipe, as_bytes("x")).code() == Code::kInvalidArgument);
+  CHECK(test::last_sentence().find("can't write " + pipe + ": it is a pipe that nothing reads") ==
+        0);
 }
 
-TEST_CASE("a pipe is read to its end, and written to directly") {
+TEST_CASE("a pipe with somebody at its other end is read to its end, and written to directly") {
   const TemporaryFolder folder;
   const std::string pipe = folder / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  const std::string text(200'000, 'p');
+  const std::string text(200'000, 'p');  // more than a pipe holds: each waits for the other
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  const int writer = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
+  REQUIRE(writer >= 0);
   Status written;
-  std::thread writer([&] { written = write_file_atomically(pipe, as_bytes(text)); });
+  std::thread thread([&] {
+    written = write_file_atomically(pipe, as_bytes(text));
+    ::close(writer);
+  });
   CHECK(text_of(pipe) == text);
-  writer.join();
+  thread.join();
+  ::close(reader);
   CHECK(written.is_ok());
   CHECK(files_in(folder.path()) == 1);
 }
