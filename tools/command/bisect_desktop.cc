@@ -3,10 +3,13 @@
 // from kernel to kernel: the first value that is outside tolerance is computed by the kernel at
 // fault.
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 
 #include "codegen/emit/compile.h"
 #include "codegen/emit/model_digest.h"
+#include "codegen/emit/narrow_storage.h"
 #include "codegen/passes/pipeline.h"
 #include "codegen/schedule/schedule.h"
 #include "tools/command/oracle_run_desktop.h"
@@ -23,6 +26,10 @@ using base::Status;
 using ir::Graph;
 using Oracles = std::vector<ir::OracleTensor>;
 
+// Results that are narrow differ from the model's by so many times what the oracle's do, at most:
+// sums in another order fall to other sides when they are rounded.
+constexpr double kRoundingFactor = 4;
+
 struct Snapshot {
   std::string pass;
   Graph graph;
@@ -38,6 +45,25 @@ Result<std::vector<Snapshot>> run_passes(Graph graph) {
   CAMSHAFT_TRY_ASSIGN(Graph last, passes::run_pipeline(std::move(graph), options));
   snapshots.back().graph = std::move(last);
   return snapshots;
+}
+
+uint64_t total_bytes(const plan::TargetInfo& target) {
+  uint64_t bytes = 0;
+  for (const plan::CommandInfo& command : target.commands) bytes += command.bytes;
+  return bytes;
+}
+
+std::vector<double> numbers_of(const io::Tensor& tensor) {
+  std::vector<double> numbers(tensor.bytes.size() /
+                              static_cast<size_t>(base::dtype_size_bytes(tensor.dtype)));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = io::element(tensor.dtype, tensor.bytes.data(), i);
+  }
+  return numbers;
+}
+
+uint64_t distance(uint64_t a, uint64_t b) {
+  return a < b ? b - a : a - b;
 }
 
 class Bisection {
@@ -58,10 +84,15 @@ class Bisection {
     CAMSHAFT_TRY_ASSIGN(const std::string digest, emit::model_digest(sources.files));
     if (digest != info_.model_digest) return blame_model();
     CAMSHAFT_TRY_ASSIGN(expected_, run_oracle_on(model, info_, inputs_));
+    if (is_within(plan_outputs(model))) return blame_reference();
     console_.progress(2, 4, "bisect: check the passes");
     CAMSHAFT_TRY_ASSIGN(const std::vector<Snapshot> snapshots, run_passes(std::move(model)));
+    CAMSHAFT_TRY_ASSIGN(const std::optional<ir::DType> dtype, rounding_at_fault(snapshots));
+    if (dtype) return blame_rounding(*dtype);
     CAMSHAFT_TRY_ASSIGN(const size_t wrong, first_wrong(snapshots));
-    if (wrong < snapshots.size()) return blame_pass(snapshots[wrong].pass);
+    if (wrong < snapshots.size()) {
+      return check_pass(snapshots[wrong].pass, snapshots.front().graph);
+    }
     console_.progress(3, 4, "bisect: compile with every value as an output");
     return check_values(snapshots.back().graph);
   }
@@ -99,10 +130,120 @@ class Bisection {
     return base::ok();
   }
 
+  bool is_within(const std::vector<std::vector<double>>& actual) const {
+    for (size_t i = 0; i < actual.size(); ++i) {
+      Difference difference(options_.tolerance);
+      difference.add(actual[i], to_doubles(expected_[i]));
+      if (!difference.is_within()) return false;
+    }
+    return true;
+  }
+
+  Status blame_reference() {
+    body_ = {{"stage", "reference"}};
+    console_.print(
+        "\nbisect: the plan is within tolerance of the model in double precision, so that it is "
+        "ONNX Runtime that rounds more; compare with --engine oracle, or with a larger --rtol and "
+        "--atol\n");
+    return base::ok();
+  }
+
+  // What the commands of the model's plan move, as the plan's own commands would say.
+  Result<uint64_t> moved_bytes(const Graph& model, ir::DType dtype) {
+    emit::CompileOptions options;
+    options.targets = {options_.target};
+    options.float_dtype = dtype;
+    CAMSHAFT_TRY_ASSIGN(const plan::PlanContents contents,
+                        emit::compile_graph(model, "", options, nullptr));
+    return total_bytes(contents.info.targets[0]);
+  }
+
+  // The root of the mean square, over all outputs, relative to the model's.
+  double worst_error(const std::vector<std::vector<double>>& actual) const {
+    double worst = 0;
+    for (size_t i = 0; i < actual.size(); ++i) {
+      Difference difference(options_.tolerance);
+      difference.add(actual[i], to_doubles(expected_[i]));
+      worst = std::max(worst, difference.relative_rms());
+    }
+    return worst;
+  }
+
+  // The plan's outputs in the order of the graph's, as numbers.
+  std::vector<std::vector<double>> plan_outputs(const Graph& graph) const {
+    std::vector<std::vector<double>> all;
+    for (const ir::GraphOutput& output : graph.outputs) {
+      for (size_t k = 0; k < info_.outputs.size(); ++k) {
+        if (info_.outputs[k].name == output.name) all.push_back(numbers_of(options_.outputs[k]));
+      }
+    }
+    return all;
+  }
+
+  // The dtype that the plan was compiled with, if it is narrow and its rounding is as far from the
+  // model's results as the plan is. Plans don't say: what their commands move tells.
+  Result<std::optional<ir::DType>> rounding_at_fault(const std::vector<Snapshot>& snapshots) {
+    const plan::TargetInfo* target = nullptr;
+    for (const plan::TargetInfo& each : info_.targets) {
+      if (each.target == options_.target) target = &each;
+    }
+    const Graph& model = snapshots.front().graph;
+    CAMSHAFT_TRY_ASSIGN(const uint64_t wide, moved_bytes(model, ir::DType::kFloat32));
+    const uint64_t moved = total_bytes(*target);
+    if (moved == wide) return std::optional<ir::DType>();
+    const double error = worst_error(plan_outputs(model));
+    std::optional<ir::DType> nearest;
+    double nearest_distance = 0;
+    for (const ir::DType dtype : {ir::DType::kFloat16, ir::DType::kBFloat16}) {
+      CAMSHAFT_TRY_ASSIGN(const uint64_t narrow, moved_bytes(model, dtype));
+      if (distance(moved, narrow) >= distance(moved, wide)) continue;
+      const Graph graph = emit::narrow_storage(snapshots.back().graph, dtype, true);
+      CAMSHAFT_TRY_ASSIGN(const Oracles rounded, run_oracle_on(graph, info_, inputs_));
+      std::vector<std::vector<double>> numbers;
+      for (const ir::OracleTensor& tensor : rounded) numbers.push_back(to_doubles(tensor));
+      const double rounding = worst_error(numbers);
+      if (!(error <= kRoundingFactor * rounding)) continue;
+      const double from = std::abs(std::log(error / rounding));
+      if (nearest && from >= nearest_distance) continue;
+      nearest = dtype;
+      nearest_distance = from;
+    }
+    return nearest;
+  }
+
+  Status blame_rounding(ir::DType dtype) {
+    const std::string name = base::dtype_name(dtype);
+    body_ = {{"stage", "dtype"}, {"dtype", name}};
+    console_.print("\nbisect: the plan was compiled with --dtype " + name +
+                   ", and the difference is as large as its rounding makes it; compare with a "
+                   "larger --rtol and --atol, or compile with --max-error or --dtype f32\n");
+    return base::ok();
+  }
+
+  // Whether the plan is right without the pass; else the pass is not what it hangs on.
+  Status check_pass(const std::string& pass, const Graph& model) {
+    emit::CompileOptions options;
+    options.disabled_passes = {pass};
+    CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> outputs, run_plan_of(model, options));
+    std::vector<std::vector<double>> numbers;
+    for (const io::Tensor& tensor : outputs) numbers.push_back(numbers_of(tensor));
+    return is_within(numbers) ? blame_pass(pass) : acquit_pass(pass);
+  }
+
   Status blame_pass(const std::string& pass) {
     body_ = {{"stage", "pass"}, {"pass", pass}};
     console_.print("\nbisect: the pass " + pass +
                    " changes the model's results; compile with --disable-pass " + pass + "\n");
+    return base::ok();
+  }
+
+  Status acquit_pass(const std::string& pass) {
+    body_ = {{"stage", "none"}, {"pass", pass}};
+    console_.print(
+        "\nbisect: the pass " + pass +
+        " changes the model's results, but without it they are outside tolerance too: nothing is "
+        "found to be at fault. A model that is quantized, or else makes much of rounding errors, "
+        "needs a larger --atol and --rtol\n");
     return base::ok();
   }
 
@@ -117,7 +258,8 @@ class Bisection {
                          region.output);
     }
     CAMSHAFT_TRY_ASSIGN(const Oracles expected, run_oracle_on(exposed, info_, inputs_));
-    CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> actual, run_exposed(exposed));
+    CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> actual, run_plan_of(exposed, {}));
+    console_.progress(4, 4, "bisect: compare every value");
     std::vector<NamedDifference> differences;
     for (size_t i = 0; i < expected.size(); ++i) {
       Difference difference(options_.tolerance);
@@ -128,18 +270,17 @@ class Bisection {
     return base::ok();
   }
 
-  Result<std::vector<io::Tensor>> run_exposed(const Graph& exposed) {
-    emit::CompileOptions options;
+  // Of a graph with the plan's inputs, for the same target.
+  Result<std::vector<io::Tensor>> run_plan_of(const Graph& graph, emit::CompileOptions options) {
     options.targets = {options_.target};
     CAMSHAFT_TRY_ASSIGN(const plan::PlanContents contents,
-                        emit::compile_graph(exposed, "", options, nullptr));
+                        emit::compile_graph(graph, "", options, nullptr));
     CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, plan::write_plan(contents));
     CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, plan::PlanFile::from_bytes(bytes));
     PlanOptions plan_options;
     plan_options.device = options_.device;
     CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> runner,
                         PlanRunner::open(std::move(file), plan_options));
-    console_.progress(4, 4, "bisect: compare every value");
     std::vector<io::Tensor> ordered;
     for (const plan::TensorInfo& wanted : runner->info().inputs) {
       for (size_t i = 0; i < inputs_.size(); ++i) {

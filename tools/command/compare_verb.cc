@@ -61,16 +61,17 @@ int trial_count(const Options& options, const plan::PlanInfo& info) {
 Status run_bisect(const Options& options, PlanRunner& runner, const Outcome& outcome,
                   Console& console, Json& body) {
   if (!options.bisect || !outcome.failing_inputs) return base::ok();
-  if (is_plan_file(options.reference.path)) {
-    return base::fail(Code::kInvalidArgument, "compare.bisect",
-                      "--bisect needs the ONNX model as --ref, not a plan");
-  }
+  CAMSHAFT_TRY_ASSIGN(std::vector<io::Tensor> outputs, runner.run(*outcome.failing_inputs));
   const BisectOptions bisect_options{options.reference.path, runner.session().target().target,
-                                     options.plan.device, options.tolerance};
+                                     options.plan.device, options.tolerance, std::move(outputs)};
   return bisect(bisect_options, runner.file(), *outcome.failing_inputs, console, body["bisect"]);
 }
 
 Status compare(const Options& options, Console& console, Json& body) {
+  if (options.bisect && is_plan_file(options.reference.path)) {
+    return base::fail(Code::kInvalidArgument, "compare.bisect",
+                      "--bisect needs the ONNX model as --ref, not a plan");
+  }
   CAMSHAFT_TRY_ASSIGN(plan::PlanFile file, open_plan_file(options.plan.path, options.plan.key));
   CAMSHAFT_TRY_ASSIGN(const std::unique_ptr<PlanRunner> runner,
                       PlanRunner::open(std::move(file), options.plan));
@@ -122,7 +123,8 @@ void declare_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"onnxruntime", "oracle"}))
       ->capture_default_str();
   app.add_option("--ref-device", options.reference.device, "Device for a reference plan")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(not_empty());
   app.add_option("--atol", options.tolerance.atol, "Absolute tolerance")
       ->type_name("X")
       ->check(zero_or_more())

@@ -60,12 +60,14 @@ struct BisectOptions {
   std::string target;  // that ran, in full
   std::string device;
   Tolerance tolerance;
+  std::vector<io::Tensor> outputs;  // what the plan gave for the inputs, all of them
 };
 
 // Finds out where a plan's results part from its model's, for inputs for which they do: is it that
-// model's plan; then among the compiler's passes, then among the values that kernels hand to one
-// another. Says so on the console and in `body`: {"stage": "model", "pass", "kernel" or "none",
-// ...}. Takes as long as the oracle does, a few times.
+// model's plan; is it the reference; is it the rounding of --dtype; then among the compiler's
+// passes, then among the values that kernels hand to one another. Says so on the console and in
+// `body`: {"stage": "model", "reference", "dtype", "pass", "kernel" or "none", ...}. Takes as long
+// as the oracle does, a few times.
 base::Status bisect(const BisectOptions& options, const plan::PlanFile& plan,
                     std::span<const io::Tensor> inputs, Console& console, Json& body);
 
