@@ -352,6 +352,9 @@ class Compare(models.CommandTest):
                 self.assertIn("--dtype %s, and the difference is as large as its rounding" % dtype,
                               page)
                 self.assertIn("--max-error", page)
+        document, _ = self.bisect("convolutions.onnx", compile_options=["--dtype", "bf16",
+                                                                        "--no-fuse"])
+        self.assertEqual(document, {"stage": "dtype", "dtype": "bf16"})
 
     def make_scaled(self, name, weight, scale):
         e2e.make_model(self.path(name), [helper.make_node("Conv", ["x", "w"], ["c"]),

@@ -30,6 +30,12 @@ using Oracles = std::vector<ir::OracleTensor>;
 // sums in another order fall to other sides when they are rounded.
 constexpr double kRoundingFactor = 4;
 
+// Of --dtype and --no-fuse.
+struct Form {
+  ir::DType dtype = ir::DType::kFloat32;
+  bool fuse = true;
+};
+
 struct Snapshot {
   std::string pass;
   Graph graph;
@@ -149,13 +155,38 @@ class Bisection {
   }
 
   // What the commands of the model's plan move, as the plan's own commands would say.
-  Result<uint64_t> moved_bytes(const Graph& model, ir::DType dtype) {
+  Result<uint64_t> moved_bytes(const Graph& model, Form form) {
     emit::CompileOptions options;
     options.targets = {options_.target};
-    options.float_dtype = dtype;
+    options.float_dtype = form.dtype;
+    options.fuse = form.fuse;
     CAMSHAFT_TRY_ASSIGN(const plan::PlanContents contents,
                         emit::compile_graph(model, "", options, nullptr));
     return total_bytes(contents.info.targets[0]);
+  }
+
+  // How the plan was compiled, which it doesn't say: what its commands move tells. Several where it
+  // doesn't tell them apart, f32 first.
+  std::vector<Form> likely_forms(const Graph& model) {
+    uint64_t moved = 0;
+    for (const plan::TargetInfo& target : info_.targets) {
+      if (target.target == options_.target) moved = total_bytes(target);
+    }
+    std::vector<Form> nearest;
+    uint64_t least = UINT64_MAX;
+    for (const bool fuse : {true, false}) {
+      for (const ir::DType dtype :
+           {ir::DType::kFloat32, ir::DType::kFloat16, ir::DType::kBFloat16}) {
+        const Result<uint64_t> bytes = moved_bytes(model, {dtype, fuse});
+        if (!bytes) continue;  // a dtype that the target doesn't have
+        if (distance(*bytes, moved) < least) nearest.clear();
+        least = std::min(least, distance(*bytes, moved));
+        if (distance(*bytes, moved) == least) nearest.push_back({dtype, fuse});
+        if (least == 0 && nearest.front().dtype == ir::DType::kFloat32) return nearest;
+      }
+      if (least == 0) break;
+    }
+    return nearest;
   }
 
   // The root of the mean square, over all outputs, relative to the model's.
@@ -180,33 +211,31 @@ class Bisection {
     return all;
   }
 
+  // The error of the model's results where values are rounded as a form does.
+  Result<double> rounding_error(const Graph& simplified, Form form) {
+    const Graph graph = emit::narrow_storage(simplified, form.dtype, form.fuse);
+    CAMSHAFT_TRY_ASSIGN(const Oracles rounded, run_oracle_on(graph, info_, inputs_));
+    std::vector<std::vector<double>> numbers;
+    for (const ir::OracleTensor& tensor : rounded) numbers.push_back(to_doubles(tensor));
+    return worst_error(numbers);
+  }
+
   // The dtype that the plan was compiled with, if it is narrow and its rounding is as far from the
-  // model's results as the plan is. Plans don't say: what their commands move tells.
+  // model's results as the plan is.
   Result<std::optional<ir::DType>> rounding_at_fault(const std::vector<Snapshot>& snapshots) {
-    const plan::TargetInfo* target = nullptr;
-    for (const plan::TargetInfo& each : info_.targets) {
-      if (each.target == options_.target) target = &each;
-    }
     const Graph& model = snapshots.front().graph;
-    CAMSHAFT_TRY_ASSIGN(const uint64_t wide, moved_bytes(model, ir::DType::kFloat32));
-    const uint64_t moved = total_bytes(*target);
-    if (moved == wide) return std::optional<ir::DType>();
-    const double error = worst_error(plan_outputs(model));
     std::optional<ir::DType> nearest;
-    double nearest_distance = 0;
-    for (const ir::DType dtype : {ir::DType::kFloat16, ir::DType::kBFloat16}) {
-      CAMSHAFT_TRY_ASSIGN(const uint64_t narrow, moved_bytes(model, dtype));
-      if (distance(moved, narrow) >= distance(moved, wide)) continue;
-      const Graph graph = emit::narrow_storage(snapshots.back().graph, dtype, true);
-      CAMSHAFT_TRY_ASSIGN(const Oracles rounded, run_oracle_on(graph, info_, inputs_));
-      std::vector<std::vector<double>> numbers;
-      for (const ir::OracleTensor& tensor : rounded) numbers.push_back(to_doubles(tensor));
-      const double rounding = worst_error(numbers);
+    const std::vector<Form> forms = likely_forms(model);
+    if (forms.empty() || forms.front().dtype == ir::DType::kFloat32) return nearest;
+    const double error = worst_error(plan_outputs(model));
+    double least = 0;
+    for (const Form form : forms) {
+      CAMSHAFT_TRY_ASSIGN(const double rounding, rounding_error(snapshots.back().graph, form));
       if (!(error <= kRoundingFactor * rounding)) continue;
-      const double from = std::abs(std::log(error / rounding));
-      if (nearest && from >= nearest_distance) continue;
-      nearest = dtype;
-      nearest_distance = from;
+      const double away = std::abs(std::log(error / rounding));
+      if (nearest && away >= least) continue;
+      nearest = form.dtype;
+      least = away;
     }
     return nearest;
   }
