@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "codegen/ir/graph.h"
 #include "codegen/ir/graph_attrs.h"
 #include "codegen/ir/infer_type_rules.h"
+#include "codegen/ir/tensor_size.h"
 
 namespace camshaft::ir {
 namespace {
@@ -196,19 +198,29 @@ base::Status reject(const TypeQuery& query, const char* format, ...) {
                     op_info(query.op).name, sentence, list_types(query.operands).c_str());
 }
 
-TypeResult checked_type(const TypeQuery& query, TensorType type) {
+std::string find_size_problem(const TensorType& type) {
   int64_t bytes = base::dtype_size_bytes(type.dtype);
-  bool empty = false;
+  bool is_empty = false;
+  bool overflows = false;
   for (const int64_t extent : type.shape) {
-    if (extent < 0) return reject(query, "negative extent in %s", to_string(type).c_str());
-    empty = empty || extent == 0;
+    if (extent < 0) return "has a negative extent";
+    is_empty = is_empty || extent == 0;
     // An extent of 0 must not hide a product that overflows without it: strides are made of those.
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) ||
-        bytes > kMaxTensorBytes) {
-      return reject(query, "%s is too large", to_string(type).c_str());
-    }
+    overflows = overflows || __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes);
   }
-  return type;
+  if (!overflows && bytes <= kMaxTensorBytes) return "";
+  const std::string size = overflows
+                               ? "more than " + std::to_string(std::numeric_limits<int64_t>::max())
+                               : std::to_string(bytes);
+  return "is too large: it takes " + size + " bytes" +
+         (is_empty ? " even with its empty axes counted as 1" : "") + ", and a tensor may take " +
+         std::to_string(kMaxTensorBytes);
+}
+
+TypeResult checked_type(const TypeQuery& query, TensorType type) {
+  const std::string problem = find_size_problem(type);
+  if (problem.empty()) return type;
+  return reject(query, "%s %s", to_string(type).c_str(), problem.c_str());
 }
 
 TypeResult infer_elementwise(const TypeQuery& query) {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "codegen/ir/graph.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/status.h"
 
 namespace camshaft::ir {
 
-// A tensor, window or offset larger than this is refused, so that no later sum of a few of them
-// overflows. In bytes and in elements: 2^46.
-inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
+// A tensor, window or offset larger than this is refused; in bytes and in elements.
+using base::kMaxTensorBytes;
 
 // What is being typed; every rule gets it.
 struct TypeQuery {

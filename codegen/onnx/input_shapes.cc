@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "codegen/ir/tensor_size.h"
 #include "codegen/onnx/format.h"
 #include "codegen/onnx/tensor_proto.h"
 #include "codegen/onnx/value.h"
@@ -203,9 +204,8 @@ std::optional<ir::TensorType> DeclaredShapes::input_type(const ValueInfoProto& i
          format_text("its shape %s has free dimensions: give --shape %s=%s with numbers in their "
                      "place%s",
                      shape.c_str(), name.c_str(), shape.c_str(), by_name.c_str()));
-  } else if (!ir::infer_type(ir::Op::kEqual, {*type, *type}, {})) {
-    tell(base::Code::kInvalidArgument,
-         format_text("%s is negative or too large", to_string(*type).c_str()));
+  } else if (const std::string problem = ir::find_size_problem(*type); !problem.empty()) {
+    tell(base::Code::kInvalidArgument, to_string(*type) + " " + problem);
     return std::nullopt;
   }
   return type;

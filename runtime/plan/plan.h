@@ -11,6 +11,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/base/image.h"
+#include "runtime/base/limits.h"
 
 namespace camshaft::plan {
 
@@ -40,7 +41,7 @@ inline constexpr uint64_t kBufferAlignment = 64;
 // Limits that every valid plan keeps, far above what models need, so that sums of sizes can't
 // overflow and a damaged number doesn't become an allocation.
 inline constexpr int kMaxRank = 32;
-inline constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 40;
+inline constexpr uint64_t kMaxBufferBytes = base::kMaxTensorBytes;
 inline constexpr uint32_t kMaxThreads = 4096;
 inline constexpr uint32_t kMaxImageExtent = UINT16_MAX;
 inline constexpr size_t kMaxTargets = 256;

@@ -6,6 +6,7 @@ import unittest
 
 import command_models as models
 import numpy as np
+from command_models import USAGE
 from onnx import TensorProto, helper
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -123,6 +124,34 @@ class Shapes(models.CommandTest):
                    [helper.make_node("Relu", ["x"], ["y"])], {"y": (FLOAT, [2, 2])},
                    {"x": x, "unused": np.zeros(5, np.int64), "nothing": np.zeros(0, np.float32)},
                    {"y": x})
+
+class Sizes(models.CommandTest):
+    MOST = 1 << 38  # f32 elements that a tensor may have
+
+    def refused(self, model, *options):
+        document = self.document("compile", model, "-o", self.path("m.plan"), *options,
+                                 code=USAGE)
+        (sentence,) = document["error"]["sentences"]
+        self.assertIn("a tensor may take %d" % (4 * self.MOST), sentence)
+        return sentence
+
+    def test_no_larger_inputs_and_outputs_than_a_plan_holds(self):
+        model = self.path("m.onnx")
+        models.make_typed(model, {"x": (FLOAT, ["n"])}, [helper.make_node("Relu", ["x"], ["y"])],
+                          {"y": (FLOAT, ["n"])})
+        self.camshaft("compile", model, "-o", self.path("m.plan"), "-s", "n=%d" % self.MOST)
+        for extent in (self.MOST + 1, 10**12, 10**17):
+            sentence = self.refused(model, "-s", "n=%d" % extent)
+            self.assertIn("'x': f32[%d] is too large: it takes %d bytes" % (extent, 4 * extent),
+                          sentence)
+        sentence = self.refused(model, "-s", "n=%d" % (2**63 - 1))
+        self.assertIn("takes more than", sentence)
+        models.make_typed(model, {"x": (FLOAT, [10**6, 10**6])},
+                          [helper.make_node("Relu", ["x"], ["y"])], {"y": (FLOAT, [10**6, 10**6])})
+        self.assertIn("'x': f32[1000000x1000000]", self.refused(model))
+        models.make_typed(model, {"x": (FLOAT, [10**6])}, [helper.make_node("Tile", ["x", "r"], ["y"])],
+                          {"y": (FLOAT, [10**12])}, weights={"r": np.array([10**6])})
+        self.assertIn("'y' (Tile)", self.refused(model))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "codegen/ir/graph.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/log_ring.h"
 
 namespace camshaft::ir {
@@ -189,6 +190,18 @@ TEST_CASE("gather replaces one axis by the indices' shape") {
   CHECK(infer(Op::kGather, {f32({5}), i64({})}, GatherAttrs{0}) == "f32[]");
   CHECK(refused(infer(Op::kGather, {f32({5}), f32({2})}, GatherAttrs{0}), "integers"));
   CHECK(refused(infer(Op::kGather, {f32({}), i64({2})}, GatherAttrs{0}), "axis 0"));
+}
+
+TEST_CASE("a tensor takes no more bytes than a plan may hold") {
+  const auto broadcast = [](DType dtype, int64_t extent) {
+    return infer(Op::kBroadcast, {{dtype, {1}}}, BroadcastAttrs{{extent}});
+  };
+  CHECK(broadcast(DType::kUInt8, base::kMaxTensorBytes) == "u8[1099511627776]");
+  CHECK(broadcast(DType::kFloat32, base::kMaxTensorBytes / 4) == "f32[274877906944]");
+  CHECK(refused(broadcast(DType::kUInt8, base::kMaxTensorBytes + 1),
+                "u8[1099511627777] is too large: it takes 1099511627777 bytes, and a tensor may "
+                "take 1099511627776"));
+  CHECK(refused(broadcast(DType::kFloat32, base::kMaxTensorBytes / 4 + 1), "1099511627780 bytes"));
 }
 
 TEST_CASE("sizes that overflow are refused, behind an empty axis too") {
