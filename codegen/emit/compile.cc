@@ -18,10 +18,6 @@
 namespace camshaft::emit {
 namespace {
 
-double seconds_since(int64_t start_ns) {
-  return static_cast<double>(base::mono_time_ns() - start_ns) * 1e-9;
-}
-
 // Counts the steps of a compilation for whoever shows progress: read, passes, then each target.
 class Progress {
  public:
@@ -183,7 +179,7 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
     if (options.dump) options.dump("graph of narrow floats", ir::print_graph(simplified, false));
   }
   if (report != nullptr) {
-    report->pass_seconds = seconds_since(start_ns);
+    report->pass_seconds = base::seconds_since(start_ns);
     report->graph = graph;
     report->compiled = simplified;
   }
@@ -198,7 +194,7 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
     TargetReport target_report;
     TargetBuilder builder(simplified, std::move(target), options);
     CAMSHAFT_TRY(builder.build(contents, target_report));
-    target_report.seconds = seconds_since(start_ns);
+    target_report.seconds = base::seconds_since(start_ns);
     if (report != nullptr) report->targets.push_back(std::move(target_report));
   }
   return contents;
@@ -220,7 +216,7 @@ base::Result<plan::PlanContents> compile_onnx(const std::string& path,
   CAMSHAFT_TRY_ASSIGN(const std::string digest, model_digest(sources.files));
   if (report != nullptr) {
     report->nodes = graph.size();
-    report->read_seconds = seconds_since(start_ns);
+    report->read_seconds = base::seconds_since(start_ns);
   }
   CAMSHAFT_TRY_ASSIGN(plan::PlanContents contents,
                       compile(graph, digest, options, report, progress));

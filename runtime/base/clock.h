@@ -10,4 +10,9 @@ namespace camshaft::base {
 // the clock into the process. Hot path.
 int64_t mono_time_ns() noexcept;
 
+// What has passed since then. As mono_time_ns().
+inline double seconds_since(int64_t start_ns) noexcept {
+  return static_cast<double>(mono_time_ns() - start_ns) * 1e-9;
+}
+
 }  // namespace camshaft::base

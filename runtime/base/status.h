@@ -35,7 +35,7 @@ enum class Code : uint8_t {
 // Name of `code`, such as "corrupt". Static storage.
 const char* code_name(Code code);
 
-// Exit code of the `camshaft` command for `code`, as in section 9 of the design.
+// Exit code of the `camshaft` command for `code`; the list above names them.
 int exit_code(Code code);
 
 // Success, or a failure's code with a fixed text and the number the operating system or driver

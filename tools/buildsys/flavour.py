@@ -28,7 +28,9 @@ def program_name(path):
 class Flavour:
     """Nodes are made on demand, so that a program needs no more than what it includes."""
 
-    def __init__(self, env, tree, out, generated, device=False):
+    def __init__(self, env, tree, out, generated, device=False, desktop=None):
+        """`desktop`: a flavour for the same machine, whose objects of small code are taken."""
+        self._desktop = desktop
         self.env, self.tree, self.out, self.device = env, tree, out, device
         self._generated = generated
         self._objects, self._libraries = {}, {}
@@ -55,6 +57,8 @@ class Flavour:
 
     def object(self, path):
         """The object of one source file, written or generated."""
+        if self._desktop and toolchain.is_small(path) and self._desktop.selected(path):
+            return self._desktop.object(path)
         if path not in self._objects:
             name = path.replace(self._generated.folder, "gen", 1)
             header_flags, header = self._precompiled(path)
@@ -77,10 +81,7 @@ class Flavour:
     def _header_group(self, path):
         if path.startswith(self._generated.folder) or path == _CATCH_ENTRY:
             return None
-        flags = self._flags(path)
-        if any(flag.startswith("-O") for flag in flags):
-            return None  # clang wants the header optimised alike
-        return PrecompiledHeaders.group(flags, self.tree.externals(path))
+        return PrecompiledHeaders.group(self._flags(path), self.tree.externals(path))
 
     def _flags(self, path):
         if path.startswith(self._generated.folder):

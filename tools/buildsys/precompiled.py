@@ -35,8 +35,9 @@ class PrecompiledHeaders:
 
     @staticmethod
     def group(flags, externals):
-        """Files of one group share a header: the same language, the same slow libraries."""
-        return (tuple(f for f in flags if f.startswith("-fno-")),
+        """Files of one group share a header: the same language, optimised alike, the same slow
+        libraries."""
+        return (tuple(f for f in flags if f.startswith(("-fno-", "-O"))),
                 tuple(sorted(e for e in externals if e in _SLOW)))
 
     def flags(self, group):
@@ -48,7 +49,8 @@ class PrecompiledHeaders:
         return ["-include-pch", str(self._nodes[group][0])], self._nodes[group]
 
     def _make(self, language, slow):
-        name = "_".join(("strict" if language else "plain",) + slow)
+        name = "_".join((("strict" if "-fno-exceptions" in language else "plain"),) +
+                        tuple(f[1:] for f in language if f.startswith("-O")) + slow)
         base = "#%s/pch/%s" % (self._folder, name)
         lines = ["#include <%s>\n" % h for h in _STANDARD]
         lines += ["#include %s\n" % _SLOW[s] for s in slow]
@@ -58,11 +60,12 @@ class PrecompiledHeaders:
         compiler = self._env["CXX"].replace("ccache ", "", 1)
         # Without time stamps the same headers give the same file. The compiler cache takes the sum
         # of what went in instead, since the file has the folder's name in it.
-        command = ("%s -x c++-header -w -Xclang -fno-pch-timestamp %s $CXXFLAGS $CCFLAGS $_CCCOMCOM "
+        command = ("%s -x c++-header -w -Xclang -fno-pch-timestamp $CXXFLAGS %s $CCFLAGS $_CCCOMCOM "
                    "-o $TARGET $SOURCE" % (compiler, " ".join(language)))
         return self._env.Command([base + ".pch", base + ".pch.sum"], header,
                                  [Action(command, self._env.get("CXXCOMSTR")),
                                   Action(_write_sum, lambda *_: None)],
+                                 LANGUAGE=" ".join(language),
                                  PREPROCESS=command.replace("-o $TARGET", "-E -P -o -"))
 
 
@@ -78,7 +81,7 @@ def _write_sum(target, source, env):
                           env={k: str(v) for k, v in env["ENV"].items()}).stdout
     version = subprocess.run([env["LINK"].split()[0], "--version"], check=True,
                              capture_output=True).stdout
-    flags = env.subst("$CXXFLAGS $CCFLAGS $_CPPDEFFLAGS").encode()
+    flags = env.subst("$CXXFLAGS $LANGUAGE $CCFLAGS $_CPPDEFFLAGS").encode()
     with open(str(target[1]), "w", encoding="ascii") as f:
         f.write(hashlib.sha256(b"\0".join((text, version, flags))).hexdigest() + "\n")
 

@@ -126,6 +126,12 @@ def configure_fuzz(env):
                CXXFLAGS=flags + ["-O1", "-g1", "-fsanitize=fuzzer-no-link"], LINKFLAGS=flags)
 
 
+def is_small(path):
+    """Whether a file is compiled for size: code of the command that nobody waits for, which the
+    desktop and the device build share."""
+    return path.startswith(("tools/command/", "tools/io/"))
+
+
 def file_flags(path, uses_capnp, optimised):
     """The flags of one source file, beyond those of its environment."""
     top = path.split("/")[0]
@@ -136,6 +142,10 @@ def file_flags(path, uses_capnp, optimised):
         flags += ["-Wglobal-constructors"]
     if path in _FAST_FILES and optimised:
         flags += ["-O3"]
+    if is_small(path) and optimised:
+        flags += ["-Os", "-ffunction-sections", "-fdata-sections"]
+    if path.startswith("tests/") and path.endswith("_test.cc") and optimised:
+        flags += ["-O0"]  # compiled more often than run
     return flags + (["-include", "tools/buildsys/kj_compat.h"] if uses_capnp else [])
 
 

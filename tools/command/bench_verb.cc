@@ -28,10 +28,6 @@ constexpr int kMaxProfiledRuns = 200;
 constexpr int kMinProfiledRuns = 5;
 constexpr double kProfileSeconds = 1;
 
-double seconds_since(int64_t start_ns) {
-  return static_cast<double>(base::mono_time_ns() - start_ns) * 1e-9;
-}
-
 // At most 31 years, so that sums of times have room.
 int64_t to_ns(double seconds) {
   return static_cast<int64_t>(std::min(seconds * 1e9, 1e18));
@@ -68,7 +64,7 @@ Result<std::unique_ptr<PlanRunner>> load(const BenchOptions& options, bool profi
   CAMSHAFT_TRY(pin(options, file.info(), runner_options));
   CAMSHAFT_TRY_ASSIGN(std::unique_ptr<PlanRunner> runner,
                       PlanRunner::open(std::move(file), options.plan, runner_options));
-  seconds = seconds_since(start_ns);
+  seconds = base::seconds_since(start_ns);
   return runner;
 }
 
@@ -113,7 +109,7 @@ Result<BenchResults> measure(const BenchOptions& options, PlanRunner& runner,
   const int64_t start_ns = base::mono_time_ns();
   CAMSHAFT_TRY(runner.set_inputs(inputs));
   CAMSHAFT_TRY(runner.session().run({}));
-  results.first_run_s = seconds_since(start_ns);
+  results.first_run_s = base::seconds_since(start_ns);
   const auto progress = [&](double share) {
     console.progress("measuring: " + percent_text(share));
   };

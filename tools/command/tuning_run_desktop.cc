@@ -26,10 +26,6 @@ constexpr double kWorthIt = 0.97;
 // Where rounding alone takes a plan out of the tolerance, others may be this much worse.
 constexpr double kErrorSlack = 1.5;
 
-double seconds_since(int64_t start_ns) {
-  return static_cast<double>(base::mono_time_ns() - start_ns) * 1e-9;
-}
-
 double median_s(Samples samples) {
   if (samples.count() == 0) return INFINITY;
   samples.sort();
@@ -153,9 +149,9 @@ Result<bool> TuningRun::measure(double seconds) {
     CAMSHAFT_TRY(add_variant(number));
   }
   const int64_t start_ns = base::mono_time_ns();
-  for (int round = 0; round < kLeastRounds || seconds_since(start_ns) < seconds; ++round) {
+  for (int round = 0; round < kLeastRounds || base::seconds_since(start_ns) < seconds; ++round) {
     console_.progress("tuning " + target_ + ": measuring, " +
-                      percent_text(std::min(seconds_since(start_ns) / seconds, 1.0)));
+                      percent_text(std::min(base::seconds_since(start_ns) / seconds, 1.0)));
     for (size_t number = 0; number < variants_.size(); ++number) {
       Variant& variant = variants_[number];
       if (!variant.is_good) continue;
@@ -214,7 +210,7 @@ Result<TuningRun::Gain> TuningRun::compare(const std::vector<Decision>& decision
   }
   Samples samples[2];
   const int64_t start_ns = base::mono_time_ns();
-  for (int round = -1; round < kLeastRounds || seconds_since(start_ns) < seconds; ++round) {
+  for (int round = -1; round < kLeastRounds || base::seconds_since(start_ns) < seconds; ++round) {
     PlanRunner* runners[] = {untuned.get(), tuned.get()};
     for (int i = 0; i < 2; ++i) {
       const int64_t run_ns = base::mono_time_ns();
