@@ -149,7 +149,8 @@ class Sizes(models.CommandTest):
         models.make_typed(model, {"x": (FLOAT, [10**6, 10**6])},
                           [helper.make_node("Relu", ["x"], ["y"])], {"y": (FLOAT, [10**6, 10**6])})
         self.assertIn("'x': f32[1000000x1000000]", self.refused(model))
-        models.make_typed(model, {"x": (FLOAT, [10**6])}, [helper.make_node("Tile", ["x", "r"], ["y"])],
+        models.make_typed(model, {"x": (FLOAT, [10**6])},
+                          [helper.make_node("Tile", ["x", "r"], ["y"])],
                           {"y": (FLOAT, [10**12])}, weights={"r": np.array([10**6])})
         self.assertIn("'y' (Tile)", self.refused(model))
 
