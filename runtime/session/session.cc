@@ -71,11 +71,7 @@ Result<std::unique_ptr<Session>> Session::open(const plan::PlanFile& plan, hal::
 
 Session::Session(const plan::PlanFile& plan, const plan::TargetInfo& target, hal::Device& device,
                  bool profile)
-    : plan_(plan),
-      target_(target),
-      device_(device),
-      profile_(profile),
-      outputs_status_(kNotRun) {}
+    : plan_(plan), target_(target), device_(device), profile_(profile), outputs_status_(kNotRun) {}
 
 Session::~Session() {
   if (pending_ != 0) {
