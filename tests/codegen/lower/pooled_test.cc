@@ -56,14 +56,6 @@ const Region* pooled_region(const Schedule& schedule) {
   return found == schedule.regions.end() ? nullptr : &*found;
 }
 
-ir::Graph parsed(const std::string& text) {
-  const uint64_t before = base::log_sequence();
-  auto graph = ir::parse_graph(text);
-  for (const base::LogLine& line : base::log_lines_after(before)) UNSCOPED_INFO(line.text);
-  REQUIRE(graph.has_value());
-  return *std::move(graph);
-}
-
 void check_pooled(const std::string& text, int32_t block) {
   CAPTURE(text, block);
   const ir::Graph graph = parsed(text);

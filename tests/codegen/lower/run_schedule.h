@@ -27,6 +27,15 @@ inline CpuTarget test_target(int32_t vector_bytes = 32) {
   return target;
 }
 
+// The graph that a text is; what is wrong with it is told.
+inline ir::Graph parsed(std::string_view text) {
+  const uint64_t before = base::log_sequence();
+  auto graph = ir::parse_graph(text);
+  for (const base::LogLine& line : base::log_lines_after(before)) UNSCOPED_INFO(line.text);
+  REQUIRE(graph.has_value());
+  return *std::move(graph);
+}
+
 inline std::vector<ir::Literal> seeded_inputs(const ir::Graph& graph) {
   std::vector<ir::Literal> inputs;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -157,15 +166,12 @@ inline void check_against_oracle(const ir::Graph& graph, const std::vector<ir::L
 inline ScheduleRun check_graph(std::string_view text, double tolerance = 2e-5,
                                int32_t channel_block = 8, std::string_view strategy = "",
                                bool fuse = true) {
-  const uint64_t before = base::log_sequence();
-  const auto graph = ir::parse_graph(text);
-  for (const base::LogLine& line : base::log_lines_after(before)) UNSCOPED_INFO(line.text);
-  REQUIRE(graph.has_value());
-  const std::vector<ir::Literal> inputs = seeded_inputs(*graph);
-  const Schedule schedule = schedule::make_schedule(*graph, {channel_block, fuse});
+  const ir::Graph graph = parsed(text);
+  const std::vector<ir::Literal> inputs = seeded_inputs(graph);
+  const Schedule schedule = schedule::make_schedule(graph, {channel_block, fuse});
   ScheduleRun run =
       run_schedule(schedule, inputs, test_target(channel_block == 16 ? 64 : 32), strategy);
-  check_against_oracle(*graph, inputs, run.outputs, tolerance);
+  check_against_oracle(graph, inputs, run.outputs, tolerance);
   return run;
 }
 

@@ -93,14 +93,6 @@ std::string scale_text(int batch, int channels, int out, int height, int width) 
   return text;
 }
 
-ir::Graph parsed(const std::string& text) {
-  const uint64_t before = base::log_sequence();
-  auto graph = ir::parse_graph(text);
-  for (const base::LogLine& line : base::log_lines_after(before)) UNSCOPED_INFO(line.text);
-  REQUIRE(graph.has_value());
-  return *std::move(graph);
-}
-
 bool can_join(const Task& joined) {
   const std::optional<SeparableConv> conv = find_separable_conv(joined);
   return conv && !rank_separable(joined, *conv).empty();

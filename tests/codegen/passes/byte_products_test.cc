@@ -10,14 +10,6 @@ namespace {
 using base::DType;
 using ir::Op;
 
-std::vector<ir::Node> nodes_of(const Graph& graph, Op op) {
-  std::vector<ir::Node> nodes;
-  for (ir::NodeId id = 0; id < graph.size(); ++id) {
-    if (graph.node(id).op == op) nodes.push_back(graph.node(id));
-  }
-  return nodes;
-}
-
 // A convolution of bytes of `dtype` less `zero`, by weights from -8 to 7 that are `factor` times as
 // large, padded by 1.
 std::string convolution(const std::string& dtype, int zero, int factor) {

@@ -13,14 +13,6 @@ namespace {
 using base::DType;
 using ir::Op;
 
-std::vector<ir::Node> nodes_of(const Graph& graph, Op op) {
-  std::vector<ir::Node> nodes;
-  for (ir::NodeId id = 0; id < graph.size(); ++id) {
-    if (graph.node(id).op == op) nodes.push_back(graph.node(id));
-  }
-  return nodes;
-}
-
 // A product of (x - 100) * 0.03 by what `weights` names %w.
 std::string product(const std::string& weights) {
   return "%x = input \"x\" : u8[5x6]\n%i = cast(%x) {to=f32}\n%z = constant {splat 100} : "

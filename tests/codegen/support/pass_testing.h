@@ -4,11 +4,21 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/passes/passes.h"
 #include "tests/codegen/support/graph_testing.h"
 
 namespace camshaft::passes {
+
+// The nodes of one operation, in the graph's order.
+inline std::vector<ir::Node> nodes_of(const ir::Graph& graph, ir::Op op) {
+  std::vector<ir::Node> nodes;
+  for (ir::NodeId id = 0; id < graph.size(); ++id) {
+    if (graph.node(id).op == op) nodes.push_back(graph.node(id));
+  }
+  return nodes;
+}
 
 // The graph's text after `pass`, which must verify.
 template <typename Pass>
