@@ -25,22 +25,6 @@ std::string content(Bytes bytes) {
   return bytes.empty() ? "none" : number(bytes.size()) + " bytes, " + to_hex(checksum(bytes));
 }
 
-const char* space_name(Space space) {
-  switch (space) {
-    case Space::kArena:
-      return "arena";
-    case Space::kWeights:
-      return "weights";
-    case Space::kInput:
-      return "input";
-    case Space::kOutput:
-      return "output";
-    case Space::kState:
-      return "state";
-  }
-  return "?";
-}
-
 class Describer {
  public:
   explicit Describer(const PlanFile& plan) : plan_(plan) {}
@@ -207,6 +191,22 @@ std::vector<Bytes> frozen_values(const PlanFile& plan) {
     offset += base::align_up(input.size_bytes(), kBufferAlignment);
   }
   return values;
+}
+
+const char* space_name(Space space) {
+  switch (space) {
+    case Space::kArena:
+      return "arena";
+    case Space::kWeights:
+      return "weights";
+    case Space::kInput:
+      return "input";
+    case Space::kOutput:
+      return "output";
+    case Space::kState:
+      return "state";
+  }
+  return "?";
 }
 
 std::string to_text(const ArgInfo& arg) {

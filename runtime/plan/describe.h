@@ -28,6 +28,7 @@ std::string shape_text(const TensorInfo& tensor);
 std::string values_text(DType dtype, base::Bytes bytes);
 // The values of a plan's frozen inputs, one for each.
 std::vector<base::Bytes> frozen_values(const PlanFile& plan);
+const char* space_name(Space space);      // "arena"
 std::string to_text(const ArgInfo& arg);  // "input 0 + 64: 768 bytes"
 std::string join(const std::vector<std::string>& words, const char* separator);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/command/kernel_report.h"
 
+#include "runtime/plan/describe.h"
 #include "tools/command/table.h"
 #include "tools/command/text.h"
 
@@ -54,6 +55,23 @@ std::vector<Row> make_rows(const plan::TargetInfo& target, const KernelProfile* 
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+Json launch_json(const plan::CommandInfo& command) {
+  Json arguments = Json::array();
+  for (const plan::ArgInfo& arg : command.args) {
+    Json json = {{"space", plan::space_name(arg.space)},
+                 {"index", arg.index},
+                 {"offset", arg.offset_bytes},
+                 {"bytes", arg.size_bytes}};
+    if (arg.image.is_image()) {
+      json["image"] = {{"dtype", base::dtype_name(arg.image.dtype)},
+                       {"width", arg.image.width},
+                       {"height", arg.image.height}};
+    }
+    arguments.push_back(std::move(json));
+  }
+  return {{"grid", command.grid}, {"group", command.group}, {"arguments", arguments}};
 }
 
 bool same_command(const Json& row, const plan::CommandInfo& command) {
@@ -113,7 +131,8 @@ Json kernels_json(const plan::TargetInfo& target, const KernelProfile* profile) 
                  {"parts", row.command.parts},
                  {"flops", row.command.flops},
                  {"bytes", row.command.bytes},
-                 {"flops_share", row.flops_share}};
+                 {"flops_share", row.flops_share},
+                 {"launch", launch_json(row.command)}};
     if (profile != nullptr) {
       json["us"] = row.seconds * 1e6;
       json["time_share"] = row.time_share;

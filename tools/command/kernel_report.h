@@ -24,7 +24,10 @@ struct KernelProfile {
 std::string kernels_text(const plan::TargetInfo& target, const KernelProfile* profile);
 
 // A list of {"index", "name", "description", "kernel", "strategy", "parts", "flops", "bytes",
-// "flops_share"}, with a profile also "us", "time_share", "gflops", "gbytes_per_s", "peak_share".
+// "flops_share", "launch"}, with a profile also "us", "time_share", "gflops", "gbytes_per_s",
+// "peak_share". A launch is {"grid", "group", "arguments"}, an argument {"space", "index",
+// "offset", "bytes"}, of images also "image": {"dtype", "width", "height"}; a copy's are source,
+// destination.
 io::Json kernels_json(const plan::TargetInfo& target, const KernelProfile* profile);
 
 // The profile in a document that `bench --kernels --json` printed. kInvalidArgument where it is

@@ -207,6 +207,10 @@ TEST_CASE("kernels are listed with their shares") {
   CHECK(rows[0]["strategy"] == "conv_direct");
   CHECK(rows[0]["flops_share"] == 0.75);
   CHECK_FALSE(rows[0].contains("us"));
+  CHECK(rows[1]["launch"]["grid"] == io::Json{1, 1, 1});
+  CHECK(rows[1]["launch"]["arguments"] ==
+        io::Json{{{"space", "arena"}, {"index", 0}, {"offset", 0}, {"bytes", 64}},
+                 {{"space", "arena"}, {"index", 0}, {"offset", 64}, {"bytes", 64}}});
   const KernelProfile profile{{2e-6, 1e-6, 1e-6, 0}, 3.0};
   const io::Json timed = kernels_json(sample_target(), &profile);
   CHECK(timed[0]["us"].get<double>() == Approx(2));
