@@ -61,6 +61,22 @@ class Figures(unittest.TestCase):
         # A round in which only one was slowed is outvoted.
         self.assertEqual(figures.paired_ratio(Timing([[1.0], [9.0], [1.0]]), theirs), 0.5)
 
+    def test_a_slower_round_is_no_jitter(self):
+        timing = Timing([[1.0, 1.0, 1.2], [3.0, 3.0, 3.6], [1.0, 1.0, 9.0]])
+        self.assertAlmostEqual(timing.jitter(), 1.2)
+
+    def test_less_steady_is_more_than_chance(self):
+        def timing(*tails):
+            return Timing([[1.0, 1.0, tail] for tail in tails])
+
+        steady = timing(*[1.1] * 7)
+        self.assertTrue(figures.is_less_steady(timing(*[1.2] * 7), steady))
+        self.assertTrue(figures.is_less_steady(timing(1.0, *[1.2] * 6), steady))
+        self.assertFalse(figures.is_less_steady(timing(1.0, 1.0, *[9.0] * 5), steady))
+        self.assertFalse(figures.is_less_steady(steady, steady))
+        self.assertTrue(figures.is_less_steady(timing(*[1.2] * 5), timing(*[1.1] * 5)))
+        self.assertFalse(figures.is_less_steady(timing(1.0, *[1.2] * 4), timing(*[1.1] * 5)))
+
     def test_the_best_peer_is_never_ours(self):
         timings = {"camshaft": Timing([[1.0]]), "a": Timing([[3.0]]), "b": Timing([[2.0]])}
         self.assertEqual(figures.best_peer(timings, ("camshaft",)), "b")
@@ -100,7 +116,7 @@ class Tables(unittest.TestCase):
     def test_a_network(self):
         lines = table.outcome_text(self.good).splitlines()
         self.assertEqual(lines[0], "good, 1 thread")
-        self.assertEqual(lines[2].split(), ["camshaft", "1.000", "1.000", "2.000", "2.00", "0.50",
+        self.assertEqual(lines[2].split(), ["camshaft", "1.000", "1.000", "2.000", "1.00", "0.50",
                                            "100", "%", "0.25", "4"])
         self.assertIn("ncnn *", lines[3])
         self.assertEqual(lines[-1], "tinygrad: it is not there")
@@ -113,14 +129,21 @@ class Tables(unittest.TestCase):
         text = table.summary_text([self.good, self.bad])
         self.assertIn("over 2: 0.87", text)
         self.assertIn("slower: bad, 1 thread, 1.50 of ncnn", text)
+        self.assertIn("best peer's: 1.00 in geometric mean; worse by more than chance on 0 of 2", text)
         self.assertNotIn("good", text)
         self.assertEqual(table.summary_text([]), "")
 
     def test_markdown_has_a_row_a_network(self):
         lines = table.markdown([self.good, self.bad], ["camshaft", "ncnn", "tinygrad"]).splitlines()
-        self.assertEqual(lines[2], "| good | 1 | 1.00 | 2.00 | - | **0.50** | 2.00 | 2.00 | 100 % "
+        self.assertEqual(lines[2], "| good | 1 | 1.00 | 2.00 | - | **0.50** | 1.00 | 1.00 | 100 % "
                                    "| 0.25 |")
         self.assertEqual({line.count("|") for line in lines}, {lines[0].count("|")})
+
+    def test_the_summary_names_where_we_are_less_steady(self):
+        timings = {"camshaft": Timing([[1.0, 1.5]] * 5), "ncnn": Timing([[2.0, 2.2]] * 5)}
+        text = table.summary_text([rounds.Outcome("shaky", 2, timings)])
+        self.assertIn("1.36 in geometric mean; worse by more than chance on 1 of 1", text)
+        self.assertIn("less steady: shaky, 2 threads, 1.50 against 1.10", text)
 
     def test_json_has_samples_and_means(self):
         document = json.loads(json.dumps(table.as_json([self.good, self.bad])))
@@ -194,6 +217,25 @@ class Protocol(WithFolder):
         # While it is asked it runs, and spinning is noticed.
         self.assertGreater(client.ask("idle", seconds=0.3)["cpu_ms"], 1)
 
+    def test_a_priority_is_for_an_engine_s_threads(self):
+        def policies(priority):
+            client = Client(fake_peer("spin"), 1, CPUS, self.path("log"), paths=[SUPPORT],
+                            priority=priority)
+            with client:
+                np.savez(self.path("in.npz"), x=np.arange(3.0))
+                client.ask("open", path="", inputs=self.path("in.npz"), outputs=["y"], threads=1)
+                return [os.sched_getscheduler(int(thread))
+                        for thread in os.listdir("/proc/%d/task" % client.pid)]
+
+        self.assertEqual(set(policies(0)), {os.SCHED_OTHER})
+        try:
+            found = policies(1)
+        except EngineFailed as failure:
+            self.assertIn("PermissionError", str(failure))
+            self.skipTest("no right to real-time priorities")
+        # The main thread and the engine's; numpy has started others before.
+        self.assertGreaterEqual(found.count(os.SCHED_RR), 2)
+
     def test_an_idle_engine_takes_no_time(self):
         client, _ = self.opened()
         self.assertLess(client.ask("idle", seconds=0.3)["cpu_ms"], 50)
@@ -239,7 +281,7 @@ class Command(WithFolder):
         settings = rounds.Settings(1, CPUS, rounds=2, seconds=0, least=2)
         with mock.patch.dict(ROSTER, peers, clear=True), mock.patch.dict(
                 os.environ, {"PYTHONPATH": SUPPORT}), mock.patch.object(
-                    rounds, "Client", lambda *a: Client(*a, paths=[SUPPORT])):
+                    rounds, "Client", lambda *a, **k: Client(*a, paths=[SUPPORT], **k)):
             outcome = rounds.measure(prepared, list(peers), settings, quiet)
         self.assertEqual(list(outcome.timings), ["fake"])
         self.assertEqual(outcome.reasons["gone"], "/no/such/file is not there: nobody can")

@@ -21,15 +21,16 @@ class EngineFailed(Exception):
 
 
 class Client:
-    """One engine's process. `log`: the file of what it prints."""
+    """One engine's process. `log`: the file of what it prints. `priority`: of SCHED_RR; 0 for
+    the scheduler's usual way."""
 
-    def __init__(self, peer, threads, cpus, log, beam=0, paths=()):
+    def __init__(self, peer, threads, cpus, log, beam=0, paths=(), priority=0):
         self._name, self._log = peer.name, log
         paths = [os.path.join(ROOT, "tools"), *paths]
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(paths),
                            PYTHONDONTWRITEBYTECODE="1", **peer.environment(threads, cpus, beam))
         command = [peer.python, "-m", "bench_peers.worker", peer.module,
-                   ",".join(map(str, cpus))]
+                   ",".join(map(str, cpus)), str(priority)]
         with open(log, "wb") as errors:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE,
                                              stdout=subprocess.PIPE, stderr=errors,

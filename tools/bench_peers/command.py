@@ -4,11 +4,13 @@ settings for latency at batch 1 in float32.
 
     build/venv/bin/python tools/bench_peers                          all networks, one thread
     build/venv/bin/python tools/bench_peers --networks resnet18,vit_tiny --threads 1,2
+    build/venv/bin/python tools/bench_peers --rounds 5 --least 100   a p99 in each round; takes long
     build/venv/bin/python tools/bench_peers --loading                opening, memory, idle time
 
 Times are from inputs in an engine's memory to outputs in the process's. Engines run in processes of
 their own, pinned alike and stopped while another one is timed. "to best": the median over rounds of
-an engine's time through that of the best peer, marked *. "of peak": direct arithmetic through the
+an engine's time through that of the best peer, marked *. "p99/p50": the median over rounds, too; of
+a burst with fewer than 100 runs p99 is the slowest. "of peak": direct arithmetic through the
 measured multiply-add peak; Winograd needs less. "error": the largest against the double-precision
 oracle, 1 being rtol 1e-3, atol 1e-4; what is beyond is marked !. An engine that is absent or fails
 gets one sentence.
@@ -60,6 +62,8 @@ def parse(arguments, known):
     parser.add_argument("--least", type=int, default=3, help="runs of a burst (default 3)")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
                         help="cpu: time on a core, for one thread on a busy machine")
+    parser.add_argument("--priority", type=int, default=0, metavar="1..99",
+                        help="run all engines with SCHED_RR at this priority")
     parser.add_argument("--beam", type=int, default=0, help="tinygrad's BEAM; takes long")
     parser.add_argument("--loading", action="store_true",
                         help="opening, first run, memory, idle time, instead of runs")
@@ -68,6 +72,8 @@ def parse(arguments, known):
     options = parser.parse_args(arguments)
     if min(options.threads) < 1 or max(options.threads) > len(options.cpus):
         parser.error("--threads %s: there are %d CPUs" % (options.threads, len(options.cpus)))
+    if not 0 <= options.priority <= 99:
+        parser.error("--priority %d: from 1 to 99" % options.priority)
     if options.clock == "cpu" and options.threads != [1]:
         parser.error("--clock cpu adds up threads: it is for --threads 1")
     return options
@@ -101,7 +107,7 @@ def each(options, known, progress):
         for threads in options.threads:
             yield prepared, rounds.Settings(threads, tuple(options.cpus[:threads]), options.rounds,
                                             options.seconds, options.least, beam=options.beam,
-                                            clock=options.clock)
+                                            clock=options.clock, priority=options.priority)
 
 
 def measure_all(options, known, progress):

@@ -28,6 +28,7 @@ class Settings:
     warmup: int = 1  # runs before a burst, which bring its data back into the caches
     beam: int = 0  # of tinygrad
     clock: str = "wall"  # or "cpu"
+    priority: int = 0  # of SCHED_RR, for all engines
 
 
 @dataclass
@@ -54,7 +55,8 @@ def start_client(name, prepared, settings):
     """A process for an engine. Raises Absent or EngineFailed."""
     ROSTER[name].check()
     log = os.path.join(prepared.folder, name + ".log")
-    return Client(ROSTER[name], settings.threads, settings.cpus, log, settings.beam)
+    return Client(ROSTER[name], settings.threads, settings.cpus, log, settings.beam,
+                  priority=settings.priority)
 
 
 def convert(name, prepared, settings):

@@ -46,20 +46,45 @@ def outcome_text(outcome):
                      cell(row["p99_over_p50"]), cell(row["ratio_to_best_peer"]),
                      cell(share and 100 * share, "%.0f %%"),
                      error + (" !" if outcome.errors.get(name, 0) > 1 else ""), str(row["runs"])))
-    lines = ["%s, %d thread%s" % (outcome.network, outcome.threads,
-                                  "" if outcome.threads == 1 else "s"), columns(rows)]
+    lines = [title(outcome), columns(rows)]
     lines += ["%s: %s" % item for item in sorted(outcome.reasons.items())]
     if outcome.error_reason:
         lines.append("no errors: " + outcome.error_reason)
     return "\n".join(lines) + "\n"
 
 
-def ratios(outcomes, name="camshaft"):
-    """(outcome, ratio to the best peer) where both are known."""
+def beside_best(outcomes, name="camshaft"):
+    """(outcome, our timing, the best peer's) where both are known."""
     for outcome in outcomes:
         best = figures.best_peer(outcome.timings, OWN)
         if best and name in outcome.timings:
-            yield outcome, figures.paired_ratio(outcome.timings[name], outcome.timings[best])
+            yield outcome, outcome.timings[name], outcome.timings[best]
+
+
+def ratios(outcomes, name="camshaft"):
+    """(outcome, ratio to the best peer) where both are known."""
+    for outcome, ours, theirs in beside_best(outcomes, name):
+        yield outcome, figures.paired_ratio(ours, theirs)
+
+
+def title(outcome):
+    """Of what was measured."""
+    return "%s, %d thread%s" % (outcome.network, outcome.threads,
+                                "" if outcome.threads == 1 else "s")
+
+
+def tails_text(outcomes):
+    """How p99 / p50 compares with the best peer's, and where it is worse."""
+    found = list(beside_best(outcomes))
+    worse = [item for item in found if figures.is_less_steady(*item[1:])]
+    lines = ["p99/p50 through the best peer's: %.2f in geometric mean; worse by more than chance "
+             "on %d of %d" % (figures.geometric_mean(ours.jitter() / theirs.jitter()
+                                                     for _, ours, theirs in found),
+                              len(worse), len(found))]
+    lines += ["less steady: %s, %.2f against %.2f" % (title(outcome), ours.jitter(),
+                                                      theirs.jitter())
+              for outcome, ours, theirs in worse]
+    return "\n".join(lines) + "\n"
 
 
 def summary_text(outcomes):
@@ -71,10 +96,9 @@ def summary_text(outcomes):
         len(found), figures.geometric_mean(ratio for _, ratio in found))]
     for outcome, ratio in found:
         if ratio > 1:
-            lines.append("slower: %s, %d thread%s, %.2f of %s" % (
-                outcome.network, outcome.threads, "" if outcome.threads == 1 else "s", ratio,
-                figures.best_peer(outcome.timings, OWN)))
-    return "\n".join(lines) + "\n"
+            lines.append("slower: %s, %.2f of %s" % (
+                title(outcome), ratio, figures.best_peer(outcome.timings, OWN)))
+    return "\n".join(lines) + "\n" + tails_text(outcomes)
 
 
 def markdown(outcomes, names):

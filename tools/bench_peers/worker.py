@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One engine in a process of its own: `python -m bench_peers.worker MODULE CPU,CPU`.
+"""One engine in a process of its own: `python -m bench_peers.worker MODULE CPU,CPU PRIORITY`.
 
 Reads a line of JSON, does it, answers with a line of JSON; ends with its input. What engines print
 goes to the standard error. Requests, by "do":
@@ -121,7 +121,7 @@ def answer(worker, line):
         return {"error": "%s: %s" % (type(error).__name__, str(error).strip() or "without a word")}
 
 
-def main(module, cpus):
+def main(module, cpus, priority):
     """Pins the process, imports the engine, answers until the input ends."""
     end_with_parent()
     cpus = [int(cpu) for cpu in cpus.split(",")]
@@ -129,6 +129,8 @@ def main(module, cpus):
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # engines print what they like
     try:
+        if int(priority) > 0:  # threads inherit it; those that share a CPU take turns
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(int(priority)))
         worker, ready = Worker(module, cpus), {"ready": True}
     except Exception as error:
         worker, ready = None, {"error": "%s: %s" % (type(error).__name__, error)}
