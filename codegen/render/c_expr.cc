@@ -285,8 +285,16 @@ CExprPrinter::Printed CExprPrinter::print_texel(const Expr& e) {
 }
 
 std::string CExprPrinter::store_texel(ir::ArrayId image, ExprId x, ExprId y, ExprId value) {
-  return dialect_.write_texel(kernel_.array(image).dtype, array_name(image), full(x), full(y),
-                              full(value));
+  const DType dtype = kernel_.array(image).dtype;
+  std::string text = full(value);
+  if (dtype == DType::kFloat16) {
+    // Devices may cut what they write to a half off (OpenCL 3.0, 8.3.2), so it is one already.
+    const ValueType wide = expr(value).type, narrow = {dtype, wide.lanes};
+    (void)prelude_.types.name(narrow);
+    text = applied(dialect_.conversion(wide, narrow), text, text).text;
+    text = applied(dialect_.conversion(narrow, wide), text, text).text;
+  }
+  return dialect_.write_texel(dtype, array_name(image), full(x), full(y), text);
 }
 
 std::string CExprPrinter::shuffles(const Expr& e, const StridedLoad& load) {

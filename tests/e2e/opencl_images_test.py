@@ -62,6 +62,23 @@ class OpenClImages(models.CommandTest):
         self.assertRegex(small, r"images +[1-9] of \d+ bytes, up to \d\d columns")
         self.assertNotIn("columns", self.check(model, images="off"))
 
+    def test_halves_in_images_are_the_nearest(self):
+        """Also on a device that cuts what it writes to an image of halves off."""
+        one = np.eye(4, dtype=np.float32).reshape(4, 4, 1, 1)
+        e2e.make_model(self.path("m.onnx"), [
+            helper.make_node("Conv", ["x", "w"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
+            helper.make_node("Conv", ["b", "w"], ["y"])],
+            {"x": [1, 4, 8, 16]}, {"y": [1, 4, 8, 16]}, {"w": one})
+        x = np.random.default_rng(5).integers(0, 1 << 14, (1, 4, 8, 16)).astype(np.float32)
+        np.save(self.path("x.npy"), x)
+        plan = self.path("m.plan")
+        self.camshaft("compile", self.path("m.onnx"), "-o", plan, "--target", "opencl", "--images",
+                      "on", "--dtype", "f16")
+        self.assertRegex(self.camshaft("inspect", plan).stdout, r"images +[1-9] of \d+ bytes")
+        self.camshaft("run", plan, "--input", "x=" + self.path("x.npy"), "--output",
+                      self.path("y.npz"))
+        np.testing.assert_array_equal(np.load(self.path("y.npz"))["y"], x.astype(np.float16))
+
     def test_channels_are_padded_to_texels(self):
         random = np.random.default_rng(4)
         weights = {name: (random.normal(size=shape) / 4).astype(np.float32) for name, shape in (

@@ -242,6 +242,20 @@ TEST_CASE("the OpenCL C of images") {
   REQUIRE_THAT(*text, !Catch::Contains("EXTENSION images"));
 }
 
+TEST_CASE("what is written to an image of halves is a half already") {
+  auto kernel = ir::parse_kernel(R"(kernel "k" threads 1 {
+  param out: f16[4] image 1 1 1 writable
+  store_texel(out, 0, 0, broadcast(0.1, 4))
+}
+)");
+  REQUIRE(kernel);
+  const auto text = render::render_opencl({*kernel}, render_test::target_of("opencl"));
+  REQUIRE(text);
+  REQUIRE_THAT(*text, Catch::Contains("write_imagef(out, (int2)(0, 0), half4_to_float("
+                                      "half4_of_float("));
+  REQUIRE_THAT(*text, Catch::Contains("vstore_half4_rte("));
+}
+
 TEST_CASE("images are for GPUs, and accessed as texels") {
   for (const std::string& backend : render_test::backends()) {
     REQUIRE_FALSE(render::render_source({texel_kernel()}, render_test::target_of(backend)));
