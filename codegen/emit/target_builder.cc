@@ -8,7 +8,6 @@
 
 #include "codegen/emit/plan_text.h"
 #include "codegen/ir/kernel_passes.h"
-#include "codegen/lower/separable_plan.h"
 #include "codegen/passes/passes.h"
 
 namespace camshaft::emit {

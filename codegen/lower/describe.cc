@@ -64,6 +64,18 @@ const ir::Node* inner_conv(const Task& task) {
   return nullptr;
 }
 
+// The products of a region that has one or, with a softmax between them, two.
+std::string product_text(const Task& task) {
+  std::string text;
+  for (const NodeId id : task.region.nodes) {
+    const ir::Node& node = task.node(id);
+    if (node.op != Op::kMatMul) continue;
+    text += text.empty() ? shape_text(task.type(node.inputs[0])) : ", softmax,";
+    text += " * " + shape_text(task.type(node.inputs[1]));
+  }
+  return text;
+}
+
 }  // namespace
 
 int64_t region_flops(const Task& task) {
@@ -85,7 +97,7 @@ std::string region_description(const Task& task) {
   const ir::Node& root = task.node(task.region.root);
   const ir::Node* inner = task.region.inner == ir::kNoNode ? nullptr : inner_conv(task);
   std::string text = shape_text(task.type((inner != nullptr ? *inner : root).inputs[0]));
-  if (root.op == Op::kMatMul) text += " * " + shape_text(task.type(root.inputs[1]));
+  if (root.op == Op::kMatMul) text = product_text(task);
   text += " -> " + shape_text(output);
   if (root.op == Op::kConv) {
     if (inner != nullptr) text += conv_text(task, *inner) + " +";

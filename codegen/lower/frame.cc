@@ -140,6 +140,19 @@ ExprId reduce_combine(Kernel& kernel, ir::ReduceKind kind, ExprId a, ExprId b) {
   }
 }
 
+std::vector<Stmt> fold(Kernel& kernel, ir::ReduceKind kind, ir::ArrayId array, int64_t elements) {
+  std::vector<Stmt> body;
+  for (int64_t width = elements / 2; width >= 1; width /= 2) {
+    append(body,
+           loop(kernel, "v", width, ir::LoopKind::kVector, [&](ExprId v) -> std::vector<Stmt> {
+             const ExprId low = kernel.load(array, v);
+             const ExprId high = kernel.load(array, kernel.add(v, width));
+             return {ir::make_store(array, v, reduce_combine(kernel, kind, high, low))};
+           }));
+  }
+  return body;
+}
+
 DType accumulator_dtype(DType dtype) {
   return compute_dtype(dtype);
 }

@@ -60,6 +60,8 @@ void append(std::vector<Stmt>& to, std::vector<Stmt> more);
 // The neutral element and the combination of a reduction, in `type`.
 ExprId reduce_identity(Kernel& kernel, ir::ReduceKind kind, ir::ValueType type);
 ExprId reduce_combine(Kernel& kernel, ir::ReduceKind kind, ExprId a, ExprId b);
+// array[0] = its first `elements`, a power of two, combined: halves of them until one is left.
+std::vector<Stmt> fold(Kernel& kernel, ir::ReduceKind kind, ir::ArrayId array, int64_t elements);
 // Accumulator dtype: floats in f32 or f64, integers in their own type.
 ir::DType accumulator_dtype(ir::DType dtype);
 

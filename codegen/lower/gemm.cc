@@ -361,7 +361,8 @@ class Emitter {
 }  // namespace
 
 bool matches_gemm(const Task& task) {
-  if (!task.has_root(Op::kMatMul) || task.has_images()) return false;
+  const bool is_joined = task.region.inner != ir::kNoNode;
+  if (!task.has_root(Op::kMatMul) || task.has_images() || is_joined) return false;
   const ir::Node& node = task.node(task.region.root);
   if (!has_tiles(node.type.dtype) || node.type.elements() == 0) return false;
   const Product p = make_product(task, product_lanes(task));

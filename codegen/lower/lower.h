@@ -102,6 +102,10 @@ LoweredKernel lower_region(const Task& task);
 base::Result<LoweredKernel> lower_region_with(const Task& task, std::string_view strategy,
                                               const Knobs* knobs);
 
+// Whether a region that others would be joined into is better than those others: what the schedule
+// asks (schedule::ScheduleOptions::joins).
+bool pays_to_join(const Task& joined);
+
 // Arithmetic of the region (a multiply-add counts 2) and the bytes that it moves at least (each
 // leaf and the output once).
 int64_t region_flops(const Task& task);

@@ -281,22 +281,7 @@ class RowProgram {
                       [&](ExprId k) {
                         return accumulate(id, kept, zero, kernel_.add(k, full * stride), acc, zero);
                       }));
-    append(body, fold(id, acc, stride));
-    return body;
-  }
-
-  // results[0] = all `elements` of `acc` combined.
-  std::vector<Stmt> fold(NodeId id, ir::ArrayId acc, int64_t elements) {
-    const ir::ReduceKind kind = task_.node(id).as<ir::ReduceAttrs>().kind;
-    const ExprId zero = kernel_.int_const(0);
-    std::vector<Stmt> body;
-    for (int64_t width = elements / 2; width >= 1; width /= 2) {
-      append(body, loop(kernel_, "v", width, LoopKind::kVector, [&](ExprId v) -> std::vector<Stmt> {
-               const ExprId low = kernel_.load(acc, v);
-               const ExprId high = kernel_.load(acc, kernel_.add(v, width));
-               return {ir::make_store(acc, v, reduce_combine(kernel_, kind, high, low))};
-             }));
-    }
+    append(body, fold(kernel_, task_.node(id).as<ir::ReduceAttrs>().kind, acc, stride));
     body.push_back(ir::make_store(results_.at(id), zero, kernel_.load(acc, zero)));
     return body;
   }

@@ -322,8 +322,7 @@ std::vector<Knobs> rank_separable(const Task& task, const SeparableConv& conv) {
   return result;
 }
 
-bool pays_to_join(const Task& joined) {
-  if (joined.region.pooled != ir::kNoNode) return pays_to_pool(joined);
+bool pays_to_separate(const Task& joined) {
   const std::optional<SeparableConv> conv = find_separable_conv(joined);
   if (!conv) return false;
   const std::vector<Knobs> ranked = rank_separable(joined, *conv);

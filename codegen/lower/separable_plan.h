@@ -49,8 +49,7 @@ std::vector<Knobs> rank_separable(const Task& task, const SeparableConv& conv);
 double separable_cycles(const Task& task, const SeparableConv& conv, const Knobs& knobs);
 double apart_cycles(const Task& task, const SeparableConv& conv);
 
-// Whether a region that two would be joined into (schedule::ScheduleOptions::joins) is better than
-// those two.
-bool pays_to_join(const Task& joined);
+// Whether a region that two would be joined into is better than those two.
+bool pays_to_separate(const Task& joined);
 
 }  // namespace camshaft::lower

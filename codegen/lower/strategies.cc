@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <string_view>
 
+#include "codegen/lower/attention_plan.h"
 #include "codegen/lower/lower.h"
+#include "codegen/lower/separable_plan.h"
 #include "codegen/lower/strategy_list.h"
 
 namespace camshaft::lower {
@@ -28,6 +30,7 @@ constexpr Strategy kStrategies[] = {
     CAMSHAFT_STRATEGY(conv_matrix),
     CAMSHAFT_STRATEGY_THAT_PAYS(conv_winograd),
     CAMSHAFT_STRATEGY(conv_direct),
+    CAMSHAFT_STRATEGY(attention),
     CAMSHAFT_STRATEGY(gemm),
     CAMSHAFT_STRATEGY(pool),
     CAMSHAFT_STRATEGY(pool_rows),
@@ -74,6 +77,11 @@ base::Result<LoweredKernel> lower_region_with(const Task& task, std::string_view
                       name.data(), task.region.name.c_str());
   }
   return strategy->emit(task, knobs != nullptr ? *knobs : strategy->knobs(task).front());
+}
+
+bool pays_to_join(const Task& joined) {
+  if (joined.region.pooled != ir::kNoNode) return pays_to_pool(joined);
+  return joined.has_root(ir::Op::kMatMul) ? pays_to_attend(joined) : pays_to_separate(joined);
 }
 
 Knobs scalar_knobs() {

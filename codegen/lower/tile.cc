@@ -171,6 +171,11 @@ Stmt TileAccumulators::add_dot(int64_t pixel, int64_t vector, ExprId x, ExprId w
   return ir::make_store(array_, at, kernel_.dot(sum, kernel_.broadcast(x, count), w));
 }
 
+Stmt TileAccumulators::scale(int64_t pixel, int64_t vector, ExprId factor) {
+  const ExprId factors = kernel_.broadcast(factor, static_cast<int32_t>(lanes_));
+  return ir::make_store(array_, place(pixel, vector), kernel_.mul(value(pixel, vector), factors));
+}
+
 ExprId TileAccumulators::value(int64_t pixel, int64_t vector) {
   return kernel_.load(array_, place(pixel, vector), static_cast<int32_t>(lanes_));
 }

@@ -72,6 +72,8 @@ class TileAccumulators {
   ir::Stmt multiply_add_vectors(int64_t pixel, int64_t vector, ir::ExprId x, ir::ExprId w);
   // acc[pixel][vector] += the dots of words: x a scalar, w a vector.
   ir::Stmt add_dot(int64_t pixel, int64_t vector, ir::ExprId x, ir::ExprId w);
+  // acc[pixel][vector] *= factor, a scalar.
+  ir::Stmt scale(int64_t pixel, int64_t vector, ir::ExprId factor);
   // acc[pixel][vector], and element `lane` of it.
   ir::ExprId value(int64_t pixel, int64_t vector);
   ir::ExprId element(ir::ExprId pixel, int64_t vector, ir::ExprId lane);

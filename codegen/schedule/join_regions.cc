@@ -2,7 +2,9 @@
 // Joining, where the target says that one kernel is better than two. A region that only the root of
 // another one reads becomes part of that one, whose kernel computes it a part at a time: so a wide
 // tensor between two convolutions never leaves the caches, and has no buffer. And a region that
-// reduces what another one writes becomes part of that one: so nothing passes over it again.
+// reduces what another one writes becomes part of that one: so nothing passes over it again. An
+// attention is three regions: a product, a softmax that alone reads it, and a product that alone
+// reads that; they become the last one.
 #include <algorithm>
 #include <set>
 
@@ -33,10 +35,11 @@ class Joiner {
 
   void run() {
     for (Region& region : schedule_.regions) {
-      if (!join_before(region)) pool_before(region);
+      if (!attend(region) && !join_before(region)) pool_before(region);
     }
     std::erase_if(schedule_.regions, [this](const Region& region) {
-      return gone_.count(region.output) > 0 || pooled_.count(region.output) > 0;
+      return region.nodes.empty() || gone_.count(region.output) > 0 ||
+             pooled_.count(region.output) > 0;
     });
     if (!gone_.empty()) drop_buffers();
   }
@@ -53,6 +56,103 @@ class Joiner {
     gone_.insert(before.output);
     region = std::move(joined);
     return true;
+  }
+
+  // Makes a product of what a softmax writes, which reads another product, all of one region.
+  bool attend(Region& region) {
+    if (!has_root(region, ir::Op::kMatMul) || region.inner != kNoNode) return false;
+    const int32_t second = region_read_by(region, left_leaf(region));
+    if (second < 0) return false;
+    Region& rows = schedule_.regions[static_cast<size_t>(second)];
+    if (!has_root(rows, ir::Op::kReduce)) return false;
+    for (const NodeId leaf : rows.leaves) {
+      const int32_t first = region_read_by(rows, leaf);
+      if (first < 0) continue;
+      Region& product = schedule_.regions[static_cast<size_t>(first)];
+      if (!has_root(product, ir::Op::kMatMul)) continue;
+      const Region joined = join(join(product, rows), region);
+      if (!options_.joins(schedule_, joined)) continue;
+      gone_.insert(product.output);
+      gone_.insert(rows.output);
+      region = joined;
+      while (take_in_movement(region)) {
+      }
+      return true;
+    }
+    return false;
+  }
+
+  // Where an attention's heads become columns again, and nothing else reads them: then that is what
+  // it writes, so that readers find rows that lie together.
+  bool take_in_movement(Region& region) {
+    const NodeId from = region.output;
+    if (consumers_[index(from)].size() != 1 || schedule_.buffer(from).kind != BufferKind::kArena) {
+      return false;
+    }
+    const NodeId to = consumers_[index(from)].front();
+    const Node& node = schedule_.graph.node(to);
+    const bool keeps_rows = node.op == ir::Op::kReshape ||
+                            (node.op == ir::Op::kTranspose &&
+                             node.as<ir::TransposeAttrs>().perm.back() == node.type.rank() - 1);
+    const bool has_buffer = schedule_.buffer_of[index(to)] >= 0;
+    const NodeId buffer = has_buffer ? to : from;
+    if (!keeps_rows || schedule_.buffer(buffer).layout != Layout{}) return false;
+    for (Region& reader : schedule_.regions) {
+      if (!std::binary_search(reader.leaves.begin(), reader.leaves.end(), from)) continue;
+      if (gone_.count(reader.output) > 0 || reader.nodes.empty()) continue;
+      if (reader.output == to) {
+        reader.nodes.clear();
+      } else {
+        std::erase(reader.nodes, to);
+        std::erase(reader.leaves, from);
+        reader.leaves = merged(reader.leaves, std::vector<NodeId>{to});
+      }
+    }
+    if (has_buffer) {
+      gone_.insert(from);
+    } else {
+      std::swap(schedule_.buffer_of[index(from)], schedule_.buffer_of[index(to)]);
+      schedule_.buffers[static_cast<size_t>(schedule_.buffer_of[index(to)])].value = to;
+    }
+    region_of_[index(to)] = region_of_[index(from)];
+    region_of_[index(from)] = -1;
+    region.nodes.push_back(to);
+    region.output = to;
+    return true;
+  }
+
+  bool has_root(const Region& region, ir::Op op) const {
+    return region.root != kNoNode && schedule_.graph.node(region.root).op == op;
+  }
+
+  // The leaf whose reshape a product's left side is, or kNoNode.
+  NodeId left_leaf(const Region& region) const {
+    NodeId id = schedule_.graph.node(region.root).inputs[0];
+    while (schedule_.graph.node(id).op == ir::Op::kReshape && consumers_[index(id)].size() == 1) {
+      id = schedule_.graph.node(id).inputs[0];
+    }
+    return id;
+  }
+
+  // The number of the region that writes `leaf`, which nothing but `region` reads; or -1.
+  int32_t region_read_by(const Region& region, NodeId leaf) const {
+    const int32_t before = region_of_[index(leaf)];
+    if (before < 0 || gone_.count(leaf) > 0) return -1;
+    for (const NodeId reader : consumers_[index(leaf)]) {
+      if (!std::binary_search(region.nodes.begin(), region.nodes.end(), reader)) return -1;
+    }
+    for (const Region& other : schedule_.regions) {
+      const bool reads = std::binary_search(other.leaves.begin(), other.leaves.end(), leaf);
+      if (reads && other.output != region.output && gone_.count(other.output) == 0) return -1;
+    }
+    return is_plain(before) ? before : -1;
+  }
+
+  // Whether a region is of one root, and what it writes is for other regions only.
+  bool is_plain(int32_t number) const {
+    const Region& region = schedule_.regions[static_cast<size_t>(number)];
+    return schedule_.buffer(region.output).kind == BufferKind::kArena && region.inner == kNoNode &&
+           region.pooled == kNoNode;
   }
 
   // Makes a region that reduces what an earlier one writes, and reads nothing else but constants, a
@@ -84,10 +184,7 @@ class Joiner {
     const NodeId inner = root.inputs[0];
     const int32_t before = region_of_[index(inner)];
     if (before < 0 || gone_.count(inner) > 0 || consumers_[index(inner)].size() != 1) return -1;
-    const bool is_arena = schedule_.buffer(inner).kind == BufferKind::kArena;
-    const Region& first = schedule_.regions[static_cast<size_t>(before)];
-    const bool is_plain = first.inner == kNoNode && first.pooled == kNoNode;
-    return is_arena && is_plain ? before : -1;
+    return is_plain(before) ? before : -1;
   }
 
   Region join(const Region& before, const Region& region) const {

@@ -61,7 +61,7 @@ class Written {
   std::map<int32_t, std::map<int64_t, int64_t>> runs_;  // begin to end, by buffer
 };
 
-// What exists inside a kernel only: its root reads it and nothing else does.
+// What exists inside a kernel only: nodes on the way to its root read it and nothing else does.
 base::Status verify_inner(const Schedule& schedule, const Region& region) {
   if (!std::binary_search(region.nodes.begin(), region.nodes.end(), region.inner)) {
     return broken(region, "what was joined into it is not among its nodes");
@@ -69,14 +69,16 @@ base::Status verify_inner(const Schedule& schedule, const Region& region) {
   if (schedule.buffer_of[static_cast<size_t>(region.inner)] >= 0) {
     return broken(region, "what was joined into it has a buffer, which nothing writes");
   }
+  bool is_read = false;
   for (NodeId id = region.inner + 1; id < schedule.graph.size(); ++id) {
     const std::vector<NodeId>& inputs = schedule.graph.node(id).inputs;
-    const bool reads = std::find(inputs.begin(), inputs.end(), region.inner) != inputs.end();
-    if (reads != (id == region.root)) {
-      return broken(region, "not its root alone reads what was joined into it");
-    }
+    if (std::find(inputs.begin(), inputs.end(), region.inner) == inputs.end()) continue;
+    is_read = true;
+    const bool is_inside =
+        std::binary_search(region.nodes.begin(), region.nodes.end(), id) && id <= region.root;
+    if (!is_inside) return broken(region, "others than its root read what was joined into it");
   }
-  return base::ok();
+  return is_read ? base::ok() : broken(region, "its root doesn't read what was joined into it");
 }
 
 base::Status verify_region(const Schedule& schedule, const Region& region, const Written& written) {

@@ -9,7 +9,8 @@
 //   which it grew, or kNoNode for a region of elementwise and movement nodes.
 // - A region may have been joined with the one before it, whose output, `inner`, nothing but its
 //   root reads: the kernel computes that a part at a time and has no memory for all of it. Then
-//   there may be a second structured node among its nodes, on the way to `inner`.
+//   there may be a second structured node among its nodes, on the way to `inner`. In an attention
+//   there are four: `inner` is a softmax of another product, which has no memory either.
 // - Or a region may have been joined with one after it, which reduces its output over all spatial
 //   axes: the kernel computes what that made, `pooled`, in passing, and writes it as well.
 // - A node may be inside several regions: movement nodes are folded into the index functions of
@@ -138,7 +139,7 @@ struct ScheduleOptions {
 //                    output
 //   fuse_regions:    regions, with their nodes and leaves
 //   choose_layouts:  buffers, with their layouts and sizes
-//   join_regions:    pairs of regions that are better one, and need no buffer between them
+//   join_regions:    regions that are better one, and need no buffer between them
 //   concat_in_place: operands of a concatenation become parts of its result's buffer, and the
 //   region
 //                    that would have copied them goes

@@ -97,6 +97,51 @@ def attention(m):
            is_causal=causal, **more)
 
 
+def products_of_softmax(m):
+    """Attention as models spell it, which may become one kernel: two products, and between them a
+    scale, a mask or a bias, and a softmax. Sometimes what lies between is read by others too."""
+    batch, heads = m.choose((1, 2)), m.choose((1, 2, 3))
+    rows, keys = m.choose((1, 5, 7, 13, 25)), m.choose((1, 4, 9, 17, 33))
+    size, columns = m.choose((1, 5, 8, 20)), m.choose((1, 3, 8, 17))
+
+    def number(value):
+        return m.constant(np.asarray(value, FLOAT))
+
+    def heads_of(length, width, perm):
+        if m.chance(0.5):
+            shape = [(batch, heads, length, width)[axis] for axis in (0, 1, 2, 3)]
+            x = m.operand(FLOAT, shape, -1.0, 1.0)
+            return x if perm == [0, 2, 1, 3] else m.node("Transpose", [x], perm=[0, 1, 3, 2])
+        x = m.operand(FLOAT, (batch, length, heads * width), -1.0, 1.0)
+        split = m.node("Reshape", [x, m.constant(np.array([batch, length, heads, width]))])
+        return m.node("Transpose", [split], perm=perm)
+
+    x = m.node("MatMul", [heads_of(rows, size, [0, 2, 1, 3]), heads_of(keys, size, [0, 2, 3, 1])],
+               exact=False, magnitude=8)
+    x = m.node(m.choose(("Mul", "Div")), [x, number(m.choose((0.5, 2.0, 3.0)))], exact=False,
+               magnitude=12)
+    if m.chance(0.5):
+        shape = m.choose(((rows, keys), (batch, 1, 1, keys), (1, heads, rows, keys)))
+        x = m.node("Add", [x, m.operand(FLOAT, shape)], exact=False, magnitude=20)
+    if m.chance(0.3):
+        seen = m.rng.random((rows, keys)) < 0.7
+        seen[:, 0] = True  # some key for every row
+        low = m.choose((-1e9, -float("inf")))
+        x = m.node("Where", [m.constant(seen), x, number(low)], exact=False, magnitude=20)
+    p = m.node("Softmax", [x], exact=False, magnitude=1, axis=m.choose((-1, 3)))
+    if m.chance(0.1):
+        m.node("Sin", [p], exact=False, magnitude=1)
+    y = m.node("MatMul", [p, heads_of(keys, columns, [0, 2, 1, 3])], exact=False, magnitude=1)
+    if m.chance(0.3):
+        y = m.node("Relu", [y], exact=False, magnitude=1)
+    if m.chance(0.6):
+        turned = m.node("Transpose", [y], perm=[0, 2, 1, 3])
+        y = m.node("Reshape", [turned, m.constant(np.array([batch, rows, heads * columns]))])
+    if m.chance(0.5):
+        m.node("MatMul", [y, weights(m, FLOAT, (y.shape[-1], 5), y.shape[-1])], exact=False,
+               magnitude=2)
+
+
 def rotary(m):
     heads, size, steps, batch = m.choose((1, 2, 3)), m.choose((4, 8)), m.choose((1, 5)), m.choose(
         (1, 2))
@@ -248,5 +293,6 @@ def einsum_any(m):
 
 
 OPERATORS = {f.__name__: f for f in (
-    recurrent, reverse_sequence, attention, rotary, rms_norm, group_norm, lp_norm, hardmax, shrink,
+    recurrent, reverse_sequence, attention, products_of_softmax, rotary, rms_norm, group_norm,
+    lp_norm, hardmax, shrink,
     inverse_function, is_special, dft, det, scatter_reduce, scatter_nd_reduce, einsum_any)}
