@@ -37,21 +37,20 @@ bool is_windowed(const Schedule& schedule, const Region& region) {
 }
 
 // The block that a region of elementwise, movement or reduction nodes inherits: that of the largest
-// blocked leaf whose channels are its output's channels too.
+// blocked leaf, or as much of it as divides the region's own channels. Where channels are moved to
+// other places, 96 of 16 at a time may become 24 of 8: one after another, they would be gathered.
 int32_t inherited_block(const Schedule& schedule, const Region& region) {
   const ir::TensorType& type = schedule.type(region.output);
-  if (type.rank() < 3 || !may_block(type.dtype)) return 1;
   int64_t best_elements = 0;
   int32_t block = 1;
   for (NodeId leaf : region.leaves) {
     const ir::TensorType& leaf_type = schedule.type(leaf);
     if (leaf_type.rank() != type.rank() || schedule.buffer_of[static_cast<size_t>(leaf)] < 0)
       continue;
-    const int32_t leaf_block = schedule.buffer(leaf).layout.channel_block;
-    if (leaf_block == 1 || leaf_type.elements() <= best_elements) continue;
-    if (type.shape[1] % leaf_block != 0) continue;
+    const int32_t fitting = fitting_block(type, schedule.buffer(leaf).layout.channel_block);
+    if (fitting == 1 || leaf_type.elements() <= best_elements) continue;
     best_elements = leaf_type.elements();
-    block = leaf_block;
+    block = fitting;
   }
   return block;
 }

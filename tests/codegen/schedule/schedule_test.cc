@@ -100,6 +100,33 @@ TEST_CASE("convolution results are blocked, graph inputs and outputs row-major")
   CHECK(schedule.buffer(schedule.graph.outputs[0].node).layout.channel_block == 1);
 }
 
+TEST_CASE("channels that are moved keep as much of a block as divides them") {
+  const std::string attrs =
+      "{strides=[1,1], dilations=[1,1], pads_begin=[0,0], pads_end=[0,0], groups=1}\n";
+  const auto block_of = [&](int64_t channels) {
+    const std::string all = std::to_string(4 * channels), own = std::to_string(channels);
+    const Schedule schedule = schedule_of(
+        "%x = input \"x\" : f32[1x4x6x6]\n%w = input \"w\" : f32[" + all +
+            "x4x1x1]\n%v = input \"v\" : f32[4x" + own + "x1x1]\n%c = conv(%x, %w) " + attrs +
+            "%r = reshape(%c) {shape=[1," + own +
+            ",2,2,6,6]}\n"
+            "%t = transpose(%r) {perm=[0,1,4,2,5,3]}\n"
+            "%d = reshape(%t) {shape=[1," +
+            own + ",12,12]}\n%a = sigmoid(%d)\n%e = conv(%a, %v) " + attrs + "output \"y\" = %e\n",
+        16);
+    for (const Region& region : schedule.regions) {
+      if (schedule.type(region.output).shape == std::vector<int64_t>{1, channels, 12, 12}) {
+        return schedule.buffer(region.output).layout.channel_block;
+      }
+    }
+    return -1;
+  };
+  CHECK(block_of(32) == 16);
+  CHECK(block_of(24) == 8);
+  CHECK(block_of(12) == 4);
+  CHECK(block_of(10) == 1);
+}
+
 // Random lifetimes and sizes through real schedules: chains with skips of random length.
 ir::Graph random_chain(uint64_t seed) {
   ir::Graph graph;
