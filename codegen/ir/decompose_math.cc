@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which ops are expanded; how is in math_*.cc.
+#include <cmath>
 #include <utility>
 
 #include "codegen/ir/kernel_passes.h"
@@ -27,6 +28,11 @@ class Decomposer : public ExprRewriter {
 
   ExprId replace(ExprId id, const ExprId args[3]) override {
     const Expr node = kernel().expr(id);
+    const ExprId of_erf = operand_of_one_plus_erf(node);
+    if (of_erf != kNoExpr) {
+      MathBuilder m(&kernel(), support_, node.type);
+      return one_plus_erf(m, by_product(m, of_erf));
+    }
     if (!is_supported(node.op)) {
       // Of equal lanes everywhere, for the expansions use no value that is not.
       MathBuilder m(&kernel(), support_, node.type);
@@ -84,6 +90,34 @@ class Decomposer : public ExprRewriter {
       if (sigmoid.op == KOp::kSigmoid && sigmoid.args[0] == x) return x;
     }
     return kNoExpr;
+  }
+
+  // x, of 1 + erf(x) in f32, as GELU has it.
+  ExprId operand_of_one_plus_erf(const Expr& node) const {
+    const bool is_sum = node.op == KOp::kAdd && node.type.dtype == DType::kFloat32;
+    if (!is_sum || is_supported(KOp::kErf)) return kNoExpr;
+    for (const auto [one, other] :
+         {std::pair{node.args[0], node.args[1]}, std::pair{node.args[1], node.args[0]}}) {
+      const Expr& erf = kernel().expr(other);
+      if (erf.op == KOp::kErf && constant(one) == 1) return erf.args[0];
+    }
+    return kNoExpr;
+  }
+
+  // The constant that all lanes are, or NaN.
+  double constant(ExprId id) const {
+    const Expr& expr = kernel().expr(id);
+    if (expr.op == KOp::kBroadcast) return constant(expr.args[0]);
+    return expr.op == KOp::kFloatConst ? expr.float_value : std::nan("");
+  }
+
+  // A quotient by a constant as a product, which is as exact as erf's operand need be.
+  ExprId by_product(MathBuilder& m, ExprId id) {
+    const Expr node = kernel().expr(id);
+    const double divisor = node.op == KOp::kDiv ? constant(node.args[1]) : 0;
+    const bool is_moderate = std::fabs(divisor) > 1e-30 && std::fabs(divisor) < 1e30;
+    if (!is_moderate) return rewrite(id);
+    return m.mul(rewrite(node.args[0]), m.real(1 / divisor));
   }
 
   static bool passes_on(KOp op) {

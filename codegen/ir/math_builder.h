@@ -50,6 +50,8 @@ class MathBuilder {
   ExprId clamp(ExprId value, double lo, double hi);
   // coefficients[0] + coefficients[1] * x + ...
   ExprId polynomial(ExprId x, std::span<const double> coefficients);
+  // The same by its even and its odd powers: half the chain of dependent sums.
+  ExprId split_polynomial(ExprId x, std::span<const double> coefficients);
   // The product as a sum of two: `*low` is the rounding error of the result.
   ExprId exact_mul(ExprId a, ExprId b, ExprId* low);
   // The sum as a sum of two, where |a| >= |b|.
@@ -122,6 +124,9 @@ ExprId expand_tanh(MathBuilder& m, ExprId x);
 ExprId expand_erf(MathBuilder& m, ExprId x);
 ExprId expand_sigmoid(MathBuilder& m, ExprId x);
 ExprId expand_pow(MathBuilder& m, ExprId x, ExprId y);
+
+// 1 + erf(x), in f32, to the accuracy of the sum: see decompose_math().
+ExprId one_plus_erf(MathBuilder& m, ExprId x);
 
 // Sigmoid, and x * sigmoid(x), in f32, to the accuracy of bf16: see decompose_math().
 ExprId narrow_sigmoid(MathBuilder& m, ExprId x);

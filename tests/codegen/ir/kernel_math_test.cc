@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Accuracy of decompose_math() against the C library in the next wider format. With
 // CAMSHAFT_TEST_LONG set, many more samples.
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -255,6 +256,86 @@ TEST_CASE("sigmoid of special values, and where it is flushed to 0") {
     CHECK(std::isnan(f32(std::bit_cast<float>(bits))));
   }
   CHECK(std::isnan(f64(std::nan(""))));
+}
+
+namespace {
+
+// 1 + erf(x), or that of x / divisor.
+Kernel one_plus_erf_kernel(bool fma, bool one_is_first, double divisor) {
+  Kernel kernel;
+  const ValueType type = {DType::kFloat32, kLanes};
+  const ArrayId x = kernel.add_param("x", type.dtype, kLanes, false);
+  const ArrayId out = kernel.add_param("out", type.dtype, kLanes, true);
+  const ExprId zero = kernel.int_const(0);
+  ExprId value = kernel.load(x, zero, kLanes);
+  if (divisor != 1) value = kernel.binary(KOp::kDiv, value, kernel.splat(divisor, type));
+  const ExprId erf = kernel.unary(KOp::kErf, value);
+  const ExprId one = kernel.splat(1, type);
+  kernel.body = {make_store(out, zero, one_is_first ? kernel.add(one, erf) : kernel.add(erf, one))};
+  MathSupport support;
+  support.fma = fma;
+  kernel = decompose_math(std::move(kernel), support);
+  REQUIRE(verify_kernel(kernel).is_ok());
+  return kernel;
+}
+
+bool divides(const Kernel& kernel) {
+  const std::vector<ExprId> all = reachable_exprs(kernel, {kernel.body[0].value});
+  return std::any_of(all.begin(), all.end(),
+                     [&](ExprId id) { return kernel.expr(id).op == KOp::kDiv; });
+}
+
+}  // namespace
+
+TEST_CASE("1 + erf(x) is one function, as exact as that sum") {
+  const double bound = std::exp2(-22);
+  std::mt19937_64 random(5);
+  for (const bool fma : {false, true}) {
+    for (const double divisor : {1.0, 1.41421354}) {
+      const Kernel kernel = one_plus_erf_kernel(fma, divisor == 1, divisor);
+      CHECK_FALSE(divides(kernel));
+      std::vector<float> x(kLanes), out(kLanes);
+      void* params[] = {x.data(), out.data()};
+      double worst = 0;
+      for (int64_t done = 0; done < sample_count(); done += kLanes) {
+        for (float& each : x) {
+          const float reach = done % 3 == 0 ? 0.1F : done % 3 == 1 ? 4.0F : 20.0F;
+          each = between<float>(-reach, reach)(random);
+        }
+        REQUIRE(interpret_kernel(kernel, params, 0, 1).is_ok());
+        for (size_t i = 0; i < x.size(); ++i) {
+          const long double exact = 1 + erfl(static_cast<Wide>(x[i]) / static_cast<Wide>(divisor));
+          worst = std::max(worst, static_cast<double>(std::fabs(out[i] - exact)));
+          // Where it ends, and beyond.
+          if (x[i] < -4 * divisor) REQUIRE((out[i] > 0 && out[i] < 2e-8F));
+        }
+      }
+      CAPTURE(fma, divisor, std::log2(worst));
+      CHECK(worst < bound);
+      CHECK(worst > bound / 16);  // it is that sum, and not a better one
+    }
+  }
+}
+
+TEST_CASE("1 + erf(x) of special numbers, and what is another function") {
+  const Kernel kernel = one_plus_erf_kernel(true, true, 1);
+  const auto of = [&](float number) {
+    std::vector<float> x(kLanes, number), out(kLanes);
+    void* params[] = {x.data(), out.data()};
+    REQUIRE(interpret_kernel(kernel, params, 0, 1).is_ok());
+    return out[7];
+  };
+  CHECK(of(0.0F) == Approx(1).epsilon(1e-7));
+  CHECK(of(-0.0F) == Approx(1).epsilon(1e-7));
+  CHECK(of(INFINITY) == 2);
+  CHECK(of(3e38F) == 2);
+  CHECK((of(-INFINITY) > 0 && of(-INFINITY) < 1e-25F));
+  CHECK((of(-3e38F) > 0 && of(-3e38F) < 1e-25F));
+  for (const uint32_t bits : {0x7fc00000u, 0x7fc001ffu, 0xffc00101u, 0x7fffffffu}) {
+    CHECK(std::isnan(of(std::bit_cast<float>(bits))));
+  }
+  // By numbers between which its reciprocal is one, too.
+  CHECK(divides(one_plus_erf_kernel(true, true, 1e-35)));
 }
 
 TEST_CASE("special values come out as in C's library") {
