@@ -76,6 +76,52 @@ std::optional<Weights> find_weights(const Graph& graph, NodeId id) {
   return std::nullopt;
 }
 
+// What numbers of a dtype are computed with.
+struct Precision {
+  double smallest;  // that is not flushed to zero; narrow floats are widened before
+  double epsilon;
+};
+
+Precision precision_of(base::DType dtype) {
+  switch (dtype) {
+    case base::DType::kFloat64:
+      return {0x1p-1022, 0x1p-52};
+    case base::DType::kFloat16:
+      return {0x1p-24, 0x1p-10};
+    case base::DType::kBFloat16:
+      return {0x1p-126, 0x1p-7};
+    default:
+      return {0x1p-126, 0x1p-23};
+  }
+}
+
+// Scaled weights of one output channel.
+class ScaledChannel {
+ public:
+  explicit ScaledChannel(Precision precision) : precision_(precision) {}
+
+  // `scaled` is what is left of weight * scale.
+  void add(double weight, double scale, double scaled) {
+    const long double exact = static_cast<long double>(weight) * scale;
+    is_finite_ = is_finite_ && (std::isfinite(scaled) || !std::isfinite(weight));
+    if (!std::isfinite(scaled)) return;
+    const double used = std::abs(scaled) < precision_.smallest ? 0 : scaled;
+    largest_ = std::max(largest_, std::abs(exact));
+    // A weight that was flushed before is none that was lost.
+    if (std::abs(weight) < precision_.smallest) return;
+    lost_ = std::max(lost_, std::abs(exact - used));
+  }
+
+  // Whether all weights are in range, and what is lost of the smallest is little beside the others.
+  bool is_precise() const { return is_finite_ && lost_ <= precision_.epsilon * largest_; }
+
+ private:
+  Precision precision_;
+  bool is_finite_ = true;
+  long double largest_ = 0;
+  long double lost_ = 0;
+};
+
 // Each weight times the scale of its output channel, rounded once; nothing if one leaves the range
 // of its dtype.
 std::optional<ir::Literal> scale_weights(const ir::Literal& literal, size_t axis,
@@ -83,20 +129,23 @@ std::optional<ir::Literal> scale_weights(const ir::Literal& literal, size_t axis
   int64_t inner = 1;
   for (size_t i = axis + 1; i < literal.type.shape.size(); ++i) inner *= literal.type.shape[i];
   ir::Literal result = ir::zero_literal(literal.type);
+  std::vector<ScaledChannel> channels(scale.size(),
+                                      ScaledChannel(precision_of(literal.type.dtype)));
   const int64_t count = literal.type.elements();
   int64_t at = 0;
   while (at < count) {
-    for (const double factor : scale) {
+    for (size_t c = 0; c < scale.size(); ++c) {
       for (const int64_t end = at + inner; at < end; ++at) {
-        const double before = ir::literal_as_double(literal, at);
-        ir::set_literal_element(result, at, before * factor);
-        if (std::isfinite(before) && !std::isfinite(ir::literal_as_double(result, at))) {
-          return std::nullopt;
-        }
+        const double weight = ir::literal_as_double(literal, at);
+        ir::set_literal_element(result, at, weight * scale[c]);
+        channels[c].add(weight, scale[c], ir::literal_as_double(result, at));
       }
     }
   }
-  return result;
+  const bool is_precise =
+      std::all_of(channels.begin(), channels.end(),
+                  [](const ScaledChannel& channel) { return channel.is_precise(); });
+  return is_precise ? std::optional(std::move(result)) : std::nullopt;
 }
 
 // --- The chain ---
@@ -218,8 +267,10 @@ class ChainFinder {
   static bool take_scale(Chain& chain, const Channels& factor) {
     for (size_t i = 0; i < factor.size(); ++i) {
       if (!std::isfinite(factor[i])) return false;
+      const bool is_zero = chain.scale[i] == 0 || factor[i] == 0;
       chain.scale[i] *= factor[i];
       chain.shift[i] *= factor[i];
+      if (!is_zero && !std::isnormal(chain.scale[i])) return false;
     }
     chain.scales = true;
     return true;

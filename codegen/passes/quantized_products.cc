@@ -47,7 +47,9 @@ std::optional<Dequantized> shifted(const Graph& graph, NodeId id) {
     return std::nullopt;
   }
   found->zero = static_cast<int64_t>(node.op == Op::kSub ? *number : -*number);
-  return found;
+  const int64_t lowest = graph.node(found->x).type.dtype == DType::kInt8 ? -128 : 0;
+  const bool is_zero_point = found->zero >= lowest && found->zero < lowest + 256;
+  return is_zero_point ? found : std::nullopt;
 }
 
 std::optional<Dequantized> dequantized(const Graph& graph, NodeId id) {
@@ -136,7 +138,10 @@ NodeId multiply_integers(Graph& out, const Node& node) {
   aligned[axis] = channels;
   ir::Literal factors = ir::zero_literal({DType::kFloat32, aligned});
   for (int64_t c = 0; c < channels; ++c) {
-    ir::set_literal_element(factors, c, x->scale * integers->scales[static_cast<size_t>(c)]);
+    const double factor = x->scale * integers->scales[static_cast<size_t>(c)];
+    // Beyond f32's range the sum times its factor is not the sum of products that are in it.
+    if (!std::isnormal(static_cast<float>(factor))) return kNoNode;
+    ir::set_literal_element(factors, c, factor);
   }
   const NodeId left = difference(out, *x, node.name);
   const NodeId right = out.add_constant(std::move(integers->values), node.name);

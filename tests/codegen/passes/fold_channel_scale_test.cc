@@ -178,5 +178,33 @@ TEST_CASE("scaled weights that leave the range of their dtype are left alone") {
                   "%s = broadcast(%s0) {shape=[2,2]}\n%y = mul(%m, %s)\noutput \"y\" = %y");
 }
 
+// A product by `weights`, f32[2x2], whose columns are scaled by `scale`, and by 1 or `again`.
+std::string scaled_product(const std::string& weights, const std::string& scale,
+                           const std::string& again = "1") {
+  return "%x = input \"x\" : f32[2x2]\n%w = constant {" + weights +
+         "} : f32[2x2]\n%m = matmul(%x, %w)\n%s0 = constant {" + scale +
+         "} : f32[1x2]\n%s = broadcast(%s0) {shape=[2,2]}\n%a = mul(%m, %s)\n" +
+         "%t = constant {splat " + again + "} : f32[2x2]\n%y = mul(%a, %t)\noutput \"y\" = %y";
+}
+
+TEST_CASE("scaled weights that would be flushed to zero are left alone") {
+  // x can be so large that their products are not.
+  check_unchanged(fold_channel_scale, scaled_product("1e-25, 1, 2e-25, 1", "1.2e-20, 3"));
+  check_unchanged(fold_channel_scale, scaled_product("1, 1e-30, 1, 1e-30", "3, 1e-8"));
+}
+
+TEST_CASE("weights are scaled where little or nothing is flushed to zero by that") {
+  for (const std::string& text : {
+           scaled_product("1e-25, 1, 2, 1", "1.2e-20, 3"),              // beside 2e-20
+           scaled_product("1e-40, 1, 2e-41, 1", "0.5, 3"),              // were flushed before
+           scaled_product("0, 1, 0, 1", "0.5, 3"),                      // nothing to lose
+           scaled_product("1, 2, 3, 4", "0, 3"),                        // all are zero then
+           scaled_product("1e-25, 1, 2e-25, 1", "1.2e-20, 3", "1e25"),  // of normal size in the end
+       }) {
+    INFO(text);
+    CHECK(count(fold_channel_scale(ir::graph_from(text)), Op::kMul) < 2);
+  }
+}
+
 }  // namespace
 }  // namespace camshaft::passes

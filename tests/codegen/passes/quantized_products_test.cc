@@ -62,5 +62,30 @@ TEST_CASE("weights that are no integers of a scale stay, and numbers that were n
   }
 }
 
+TEST_CASE("sums whose factor is beyond f32's range stay sums of floats") {
+  const auto with = [](const std::string& scale, const std::string& weights) {
+    std::string text = product("%w = constant {" + weights + "} : f32[6x1]");
+    text.replace(text.find("splat 0.03"), 10, "splat " + scale);
+    return fold_constants(ir::graph_from(text));
+  };
+  const auto is_float = [](const Graph& graph) {
+    return nodes_of(quantized_products(graph), Op::kMatMul).at(0).type.dtype == DType::kFloat32;
+  };
+  CHECK_FALSE(is_float(with("1e-10", "1e-20, 2e-20, 3e-20, 0, 1e-20, -5e-20")));
+  CHECK(is_float(with("1e-20", "1e-20, 2e-20, 3e-20, 0, 1e-20, -5e-20")));  // sums may be in range
+  CHECK(is_float(with("1e20", "1e20, 2e20, 3e20, 0, 1e20, -5e20")));  // so may they, if they are 0
+}
+
+TEST_CASE("what is subtracted from bytes must be one of their values") {
+  for (const auto& [zero, is_fit] : {std::pair{"127", true}, {"-128", true}, {"128", false}}) {
+    std::string text = product(kQuantized);
+    text.replace(text.find("u8["), 2, "i8");
+    text.replace(text.find("splat 100"), 9, std::string("splat ") + zero);
+    const Graph after = quantized_products(fold_constants(ir::graph_from(text)));
+    INFO(zero);
+    CHECK((nodes_of(after, Op::kMatMul).at(0).type.dtype == DType::kInt32) == is_fit);
+  }
+}
+
 }  // namespace
 }  // namespace camshaft::passes
