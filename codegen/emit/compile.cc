@@ -187,6 +187,7 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
   contents.info.model_name = plan_text(graph.name);
   contents.info.producer = std::string("camshaft ") + base::kVersion;
   contents.info.model_digest = digest;
+  contents.info.float_dtype = options.float_dtype;
   describe_tensors(graph, contents.info);
   for (render::CpuTarget& target : targets) {
     progress.next("compile for " + render::target_names(target).target);

@@ -36,6 +36,7 @@ class Describer {
          {"model", info.model_name},
          {"producer", info.producer},
          {"model digest", info.model_digest},
+         {"dtype", info.float_dtype ? base::dtype_name(*info.float_dtype) : ""},
          {"exceeded output", info.exceeded_output ? output_name(*info.exceeded_output) : ""}});
     for (const TensorInfo& input : info.inputs) add_tensor("input ", input);
     for (const TensorInfo& output : info.outputs) add_tensor("output ", output);

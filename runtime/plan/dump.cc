@@ -38,6 +38,7 @@ void dump_head(const PlanFile& plan, std::string& text) {
   append(text, "model     %s\n", info.model_name.c_str());
   append(text, "digest    %s\n", info.model_digest.c_str());
   append(text, "producer  %s\n", info.producer.c_str());
+  if (info.float_dtype) append(text, "dtype     %s\n", base::dtype_name(*info.float_dtype));
 }
 
 std::string unit_text(const std::string& unit) {

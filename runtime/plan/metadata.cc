@@ -40,6 +40,9 @@ class Decoder {
     to.frozen_section = from.getFrozenSection();
     decode_list(from.getBounds(), to.bounds);
     if (from.getHasExceededOutput()) to.exceeded_output = from.getExceededOutput();
+    if (const int dtype = from.getFloatDtype(); dtype > 0) {
+      to.float_dtype = static_cast<DType>(dtype - 1);
+    }
   }
 
  private:
@@ -317,6 +320,7 @@ void encode(const PlanInfo& from, schema::Plan::Builder to) {
   encode_list(from.bounds, to.initBounds(from.bounds.size()));
   to.setHasExceededOutput(from.exceeded_output.has_value());
   to.setExceededOutput(from.exceeded_output.value_or(0));
+  if (from.float_dtype) to.setFloatDtype(static_cast<uint8_t>(*from.float_dtype) + 1);
 }
 
 template <typename T, typename Builder>

@@ -23,6 +23,7 @@ struct Plan {
   bounds @9 :List(Bound);
   hasExceededOutput @10 :Bool;
   exceededOutput @11 :UInt32;
+  floatDtype @12 :UInt8;  # base::DType + 1; 0: not said
 }
 
 struct Tensor {

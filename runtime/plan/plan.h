@@ -214,6 +214,9 @@ struct PlanInfo {
   // The output, bool[], that says whether a run needed more than `bounds` allow; what the others
   // hold is then not what the model means. Nothing: that can't happen.
   std::optional<uint32_t> exceeded_output;
+  // What values of f32 are stored in between kernels, and products computed from (compile --dtype).
+  // Nothing: the plan is older than this field.
+  std::optional<DType> float_dtype = {};
 
   bool operator==(const PlanInfo&) const = default;
 };

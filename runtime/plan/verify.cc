@@ -151,6 +151,14 @@ bool check_outputs(Checker& checker, const PlanInfo& info) {
          check_exceeded_output(checker, info);
 }
 
+bool check_float_dtype(Checker& checker, const PlanInfo& info) {
+  const DType dtype = info.float_dtype.value_or(DType::kFloat32);
+  const bool is_known =
+      dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  return checker.expect(is_known, "plan.dtype", "floats are stored in the dtype %d, which can't be",
+                        static_cast<int>(dtype));
+}
+
 bool check_bounds(Checker& checker, const PlanInfo& info) {
   if (!checker.expect_names("bound", info.bounds)) return false;
   return std::all_of(info.bounds.begin(), info.bounds.end(), [&](const BoundInfo& bound) {
@@ -261,9 +269,10 @@ std::optional<Problem> find_problem(const PlanInfo& info, std::span<const Sectio
       checker.expect_printable("the model", info.model_name, "name") &&
       checker.expect_printable("the plan", info.producer, "producer") &&
       checker.expect_printable("the plan", info.model_digest, "model digest") &&
-      check_inputs(checker, "input", info.inputs) && check_outputs(checker, info) &&
-      check_bounds(checker, info) && check_frozen(checker, info, sections) &&
-      check_targets(checker, info, sections) && check_goldens(checker, info, sections);
+      check_float_dtype(checker, info) && check_inputs(checker, "input", info.inputs) &&
+      check_outputs(checker, info) && check_bounds(checker, info) &&
+      check_frozen(checker, info, sections) && check_targets(checker, info, sections) &&
+      check_goldens(checker, info, sections);
   std::optional<Problem> problem = checker.take_problem();
   CAMSHAFT_CHECK(is_good == !problem.has_value());
   return problem;

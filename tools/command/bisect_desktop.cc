@@ -165,7 +165,13 @@ class Bisection {
     return total_bytes(contents.info.targets[0]);
   }
 
-  // How the plan was compiled, which it doesn't say: what its commands move tells. Several where it
+  // The dtypes that the plan may have been compiled with.
+  std::vector<ir::DType> likely_dtypes() const {
+    if (info_.float_dtype) return {*info_.float_dtype};
+    return {ir::DType::kFloat32, ir::DType::kFloat16, ir::DType::kBFloat16};
+  }
+
+  // How the plan was compiled: what its commands move tells what it doesn't say. Several where that
   // doesn't tell them apart, f32 first.
   std::vector<Form> likely_forms(const Graph& model) {
     uint64_t moved = 0;
@@ -175,8 +181,7 @@ class Bisection {
     std::vector<Form> nearest;
     uint64_t least = UINT64_MAX;
     for (const bool fuse : {true, false}) {
-      for (const ir::DType dtype :
-           {ir::DType::kFloat32, ir::DType::kFloat16, ir::DType::kBFloat16}) {
+      for (const ir::DType dtype : likely_dtypes()) {
         const Result<uint64_t> bytes = moved_bytes(model, {dtype, fuse});
         if (!bytes) continue;  // a dtype that the target doesn't have
         if (distance(*bytes, moved) < least) nearest.clear();
@@ -225,6 +230,7 @@ class Bisection {
   Result<std::optional<ir::DType>> rounding_at_fault(const std::vector<Snapshot>& snapshots) {
     const Graph& model = snapshots.front().graph;
     std::optional<ir::DType> nearest;
+    if (info_.float_dtype == ir::DType::kFloat32) return nearest;
     const std::vector<Form> forms = likely_forms(model);
     if (forms.empty() || forms.front().dtype == ir::DType::kFloat32) return nearest;
     const double error = worst_error(plan_outputs(model));

@@ -122,6 +122,7 @@ Json plan_json(const plan::PlanFile& file) {
       {"model", info.model_name},
       {"model_digest", info.model_digest},
       {"producer", info.producer},
+      {"dtype", info.float_dtype ? Json(base::dtype_name(*info.float_dtype)) : Json()},
       {"inputs", tensors_json(info.inputs)},
       {"outputs", tensors_json(info.outputs)},
       {"frozen", frozen_json(file)},

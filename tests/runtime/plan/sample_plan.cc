@@ -87,6 +87,7 @@ PlanContents make_sample() {
                        {"boxes.count", DType::kInt64, {1}, "", {}},
                        {"exceeded", DType::kBool, {}, "", {}}};
   plan.info.exceeded_output = 3;
+  plan.info.float_dtype = DType::kBFloat16;
   plan.info.bounds = {{"boxes", 8}};
   plan.info.frozen = {{"rate", DType::kInt64, {}, "", {}}, {"gain", DType::kFloat32, {3}, "", {}}};
   const uint32_t weights = plan.add_section(SectionKind::kWeights, numbered_bytes(500, 1));

@@ -32,6 +32,7 @@ TEST_CASE("a dump shows versions, inputs and outputs, targets, sections") {
   for (const char* part :
        {"format version 2, 14272 bytes, not signed",
         "model     sample",
+        "dtype     bf16\n",
         "image                    f32   [1, 3, 8, 8]",
         "768 bytes",
         ".left",
@@ -150,6 +151,8 @@ TEST_CASE("every part of a plan can make a difference") {
       },
       [](PlanContents& p) { p.info.outputs[1].counted_axes = {2}; },
       [](PlanContents& p) { p.info.exceeded_output.reset(); },
+      [](PlanContents& p) { p.info.float_dtype.reset(); },
+      [](PlanContents& p) { p.info.float_dtype = DType::kFloat32; },
       [](PlanContents& p) { p.info.bounds[0].most = 9; },
       [](PlanContents& p) { p.info.bounds.clear(); },
       [](PlanContents& p) { p.info.frozen[0].dtype = DType::kUInt64; },

@@ -112,6 +112,7 @@ TEST_CASE("what keeps the rules is no problem") {
          boxes(p).counted_axes.clear();
          boxes(p).count_output = 0;
        }},
+      {"floats stored in what isn't said", "", [](PlanContents& p) { p.info.float_dtype.reset(); }},
       {"a bound of 0", "", [](PlanContents& p) { p.info.bounds[0].most = 0; }},
       {"copies between two places of the arena", "",
        [](PlanContents& p) {
@@ -221,6 +222,10 @@ TEST_CASE("rules of extents that depend on data") {
        [](PlanContents& p) { input(p).count_output = 2; }},
       {"counts of a frozen input", "plan.counts",
        [](PlanContents& p) { p.info.frozen[1].counted_axes = {0}; }},
+      {"floats stored in integers", "plan.dtype",
+       [](PlanContents& p) { p.info.float_dtype = DType::kInt8; }},
+      {"floats stored in an unknown dtype", "plan.dtype",
+       [](PlanContents& p) { p.info.float_dtype = static_cast<DType>(77); }},
       {"exceeded output far off", "plan.bounds",
        [](PlanContents& p) { p.info.exceeded_output = 4; }},
       {"exceeded output of another dtype", "plan.bounds",
