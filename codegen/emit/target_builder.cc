@@ -63,6 +63,16 @@ ir::Graph target_graph(const ir::Graph& graph, const render::CpuTarget& target) 
   return passes::merge_common_subexpressions(passes::byte_products(integers));
 }
 
+base::Status check_arena(const plan::TargetInfo& info) {
+  if (info.arena_bytes <= plan::kMaxBufferBytes) return base::ok();
+  constexpr uint64_t kGib = uint64_t{1} << 30;
+  return base::fail(base::Code::kUnsupported, "emit.arena",
+                    "the values between the kernels of %s take %llu GiB at once, and a plan can "
+                    "have %llu; compile for smaller inputs (--shape) or bounds (--bound)",
+                    info.target.c_str(), static_cast<unsigned long long>(info.arena_bytes / kGib),
+                    static_cast<unsigned long long>(plan::kMaxBufferBytes / kGib));
+}
+
 base::Result<std::vector<std::byte>> compress(const std::string& text) {
   std::vector<std::byte> bytes(ZSTD_compressBound(text.size()));
   const size_t size =
@@ -104,6 +114,7 @@ base::Status TargetBuilder::build(plan::PlanContents& contents, TargetReport& re
   info_.arch = names.arch;
   CAMSHAFT_TRY_ASSIGN(info_.toolchain, render::toolchain_version(target_));
   lower_regions();
+  CAMSHAFT_TRY(check_arena(info_));
   info_.features = render::needed_features(kernels_, target_);
   CAMSHAFT_TRY(schedule::verify_schedule(schedule_));
   add_arena_blocks();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Linking, by the program lld. The shared object is for a small loader: position-independent, with
 // nothing to relocate, nothing writable and the old hash table to find its functions by.
+#include <csignal>
 #include <string>
 
 #include "codegen/render/compile.h"
@@ -28,8 +29,22 @@ std::vector<std::string> linker_command(const std::string& linker) {
   return command;
 }
 
+// What a full disk, or a limit on the size of files, does to a program that maps what it writes.
+bool ends_of_no_room(int signal) {
+  return signal == SIGBUS || signal == SIGXFSZ;
+}
+
 // "ld.lld-19: error: undefined symbol: memset" becomes a sentence about memset.
-base::Status refuse(const std::string& output) {
+base::Status refuse(const ProcessResult& result) {
+  const std::string& output = result.output;
+  const bool has_no_room = output.find("No space left on device") != std::string::npos ||
+                           output.find("File too large") != std::string::npos;
+  if (has_no_room || ends_of_no_room(result.exit_code - 128)) {
+    return base::fail(
+        Code::kIo, "render.link",
+        "lld has no room for the kernels in the folder for temporary files: make "
+        "room, set TMPDIR to another folder, or raise the limit on files (ulimit -f)");
+  }
   const std::string key = "undefined symbol: ";
   const size_t found = output.find(key);
   const size_t begin = found == std::string::npos ? 0 : found + key.size();
@@ -58,7 +73,7 @@ base::Result<std::vector<std::byte>> link_shared_object(const std::vector<Object
     command.push_back(name);
   }
   CAMSHAFT_TRY_ASSIGN(const ProcessResult result, run_process(command, folder.path()));
-  if (result.exit_code != 0) return refuse(result.output);
+  if (result.exit_code != 0) return refuse(result);
   CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> bytes, base::read_file(folder.file("kernels.so")));
   CAMSHAFT_TRY(check_shared_object(bytes, exports));
   return bytes;

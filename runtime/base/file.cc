@@ -70,27 +70,49 @@ std::string temporary_name(const std::string& path) {
   return path + suffix;
 }
 
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
 // Makes the renaming itself durable. Not every file system can, so a refusal is no failure.
 void sync_folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor fd(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.is_open()) ::fsync(fd.get());
 }
 
+// A file without a name, of which nothing is left if the process is killed. Not open where the file
+// system has no such files, or where there is no /proc to give it a name through.
+Descriptor open_nameless(const std::string& folder, mode_t mode) {
+  if (::access("/proc/self/fd", X_OK) != 0) return Descriptor(-1);
+  return Descriptor(::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode));
+}
+
 // `path` is what sentences name.
+Status write_content(const Descriptor& fd, const std::string& path, Bytes bytes) {
+  CAMSHAFT_TRY(write_all(fd.get(), bytes, path));
+  if (::fsync(fd.get()) == 0) return ok();
+  return fail_errno(Code::kIo, "file.sync", errno, "can't write %s", path.c_str());
+}
+
 Status write_temporary(const std::string& temporary, const std::string& path, mode_t mode,
                        bool keep_mode, Bytes bytes) {
   // A left-over of a killed process with our number may be in the way.
   ::unlink(temporary.c_str());
+  const Descriptor nameless = open_nameless(folder_of(temporary), mode);
+  if (nameless.is_open()) {
+    if (keep_mode) ::fchmod(nameless.get(), mode);
+    CAMSHAFT_TRY(write_content(nameless, path, bytes));
+    char link[32];
+    std::snprintf(link, sizeof link, "/proc/self/fd/%d", nameless.get());
+    const bool is_named =
+        ::linkat(AT_FDCWD, link, AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    if (is_named) return ok();
+  }
   const Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!fd.is_open()) return open_failed(path, errno);
   if (keep_mode) ::fchmod(fd.get(), mode);
-  CAMSHAFT_TRY(write_all(fd.get(), bytes, path));
-  if (::fsync(fd.get()) != 0) {
-    return fail_errno(Code::kIo, "file.sync", errno, "can't write %s", path.c_str());
-  }
-  return ok();
+  return write_content(fd, path, bytes);
 }
 
 // Devices, and pipes that somebody reads.

@@ -2,9 +2,12 @@
 """camshaft compile: plans, reports, and every way to be refused."""
 
 import os
+import resource
+import subprocess
 import unittest
 
 import command_models as models
+import e2e
 import numpy as np
 from command_models import DAMAGED, UNSUPPORTED, USAGE, WRONG_TARGET
 from onnx import TensorProto, helper
@@ -187,6 +190,29 @@ class Compile(models.CommandTest):
         document = self.document("run", self.path("m.plan"), "--random", code=WRONG_TARGET)
         self.assertIn("the plan needs 1024.0 GiB of memory", document["error"]["sentences"][0])
         self.assertIn("--shape", document["error"]["sentences"][0])
+
+    def test_values_of_more_memory_than_a_plan_can_have(self):
+        # Two values of 2^40 bytes live at once.
+        nodes = [helper.make_node("Softmax", ["x"], ["a"]), helper.make_node("Softmax", ["a"], ["b"]),
+                 *(helper.make_node("ReduceMean", [v], [v + "m"], axes=[0, 1]) for v in "ab")]
+        models.make_typed(self.path("m.onnx"), {"x": (TensorProto.FLOAT, [1 << 19, 1 << 19])}, nodes,
+                          {v: (TensorProto.FLOAT, [1, 1]) for v in ("am", "bm")})
+        document = self.document("compile", self.path("m.onnx"), "-o", self.path("m.plan"),
+                                 code=UNSUPPORTED)
+        self.assertIn("take 2048 GiB at once, and a plan can have 1024; compile for smaller",
+                      document["error"]["sentences"][0])
+
+    def test_a_file_that_may_not_grow_is_a_failure_with_a_sentence(self):
+        models.make_dense(self.path("m.onnx"))
+        for limit in (1000, 8000):
+            done = subprocess.run(
+                [e2e.CAMSHAFT, "compile", self.path("m.onnx"), "-o", self.path("m.plan")],
+                env={**os.environ, "TMPDIR": self.folder}, capture_output=True, text=True,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+            self.assertEqual(done.returncode, USAGE, done.stderr)
+            self.assertRegex(done.stderr, "File too large|ulimit -f")
+            self.assertNotIn("bug report", done.stderr)
+            self.assertEqual(os.listdir(self.folder), ["m.onnx"])
 
     def test_a_missing_extent_is_the_only_problem_of_an_if_that_reads_it(self):
         branches = {name: helper.make_graph([helper.make_node(op, ["x"], [name])], name, [], [

@@ -2,6 +2,7 @@
 #include "tools/command/command.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -98,6 +99,8 @@ int refuse(const std::string& sentence, bool json) {
 }  // namespace
 
 int run_command(int count, const char* const* arguments) {
+  // A file that may not grow further is a failure with a sentence, and no death.
+  std::signal(SIGXFSZ, SIG_IGN);
   const bool json = asks_for_json(count, arguments);
   const std::string first = count > 1 ? arguments[1] : "";
   if (first == "--help" || first == "-h" || first == "help") {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -127,6 +128,34 @@ TEST_CASE("a failed write leaves the old file and nothing else") {
   CHECK(short_enough.is_ok());
   CHECK(text_of(path) == "precious");
   CHECK(files_in(folder.path()) == 2);
+}
+
+TEST_CASE("nothing is left of what a process was writing when it was killed") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "file";
+  REQUIRE(write_file_atomically(path, as_bytes("precious")).is_ok());
+  const int probe = ::open(folder.path().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+  if (probe < 0) {
+    WARN("not tested: the file system has no files without a name");
+    return;
+  }
+  ::close(probe);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    const rlimit tight{1000, 1000};
+    ::setrlimit(RLIMIT_CORE, &none);
+    ::setrlimit(RLIMIT_FSIZE, &tight);
+    std::signal(SIGXFSZ, SIG_DFL);
+    (void)write_file_atomically(path, as_bytes(std::string(5000, 'x')));  // kills the process
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGXFSZ);
+  CHECK(text_of(path) == "precious");
+  CHECK(files_in(folder.path()) == 1);
 }
 
 TEST_CASE("links keep pointing, permissions stay, new files get the mode asked for") {
