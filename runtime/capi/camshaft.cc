@@ -16,12 +16,15 @@
 #include "runtime/session/session.h"
 
 struct camshaft_plan {
-  camshaft::plan::PlanFile file;
+  std::shared_ptr<const camshaft::plan::PlanFile> file;
 };
 struct camshaft_device {
-  std::unique_ptr<camshaft::hal::Device> device;
+  std::shared_ptr<camshaft::hal::Device> device;
 };
+// Keeps what it borrows, and goes before it.
 struct camshaft_session {
+  std::shared_ptr<const camshaft::plan::PlanFile> file;
+  std::shared_ptr<camshaft::hal::Device> device;
   std::unique_ptr<camshaft::session::Session> session;
 };
 
@@ -126,7 +129,7 @@ Result<uint32_t> find_tensor(const std::vector<plan::TensorInfo>& tensors, const
 }
 
 const std::vector<plan::OutputSlice>* find_slices(const camshaft_plan* plan, uint32_t output) {
-  const std::vector<plan::TensorInfo>& outputs = plan->file.info().outputs;
+  const std::vector<plan::TensorInfo>& outputs = plan->file->info().outputs;
   return output < outputs.size() ? &outputs[output].slices : nullptr;
 }
 
@@ -197,8 +200,9 @@ camshaft_status camshaft_plan_open(const char* path, const uint8_t* public_key,
   if (public_key != nullptr) {
     std::copy_n(public_key, options.public_key.emplace().size(), options.public_key->begin());
   }
-  return call.finish(plan::PlanFile::open(path, options),
-                     [&](plan::PlanFile&& file) { *out = new camshaft_plan{std::move(file)}; });
+  return call.finish(plan::PlanFile::open(path, options), [&](plan::PlanFile&& file) {
+    *out = new camshaft_plan{std::make_shared<const plan::PlanFile>(std::move(file))};
+  });
 }
 
 void camshaft_plan_close(camshaft_plan* plan) {
@@ -206,29 +210,29 @@ void camshaft_plan_close(camshaft_plan* plan) {
 }
 
 uint32_t camshaft_plan_input_count(const camshaft_plan* plan) {
-  return static_cast<uint32_t>(plan->file.info().inputs.size());
+  return plan == nullptr ? 0 : static_cast<uint32_t>(plan->file->info().inputs.size());
 }
 
 uint32_t camshaft_plan_output_count(const camshaft_plan* plan) {
-  return static_cast<uint32_t>(plan->file.info().outputs.size());
+  return plan == nullptr ? 0 : static_cast<uint32_t>(plan->file->info().outputs.size());
 }
 
 camshaft_status camshaft_plan_input(const camshaft_plan* plan, uint32_t index,
                                     camshaft_tensor_info* info) {
   const Call call;
   if (plan == nullptr || info == nullptr) return call.null_argument(__func__);
-  return call.finish(fill_info(plan->file.info().inputs, index, info));
+  return call.finish(fill_info(plan->file->info().inputs, index, info));
 }
 
 camshaft_status camshaft_plan_output(const camshaft_plan* plan, uint32_t index,
                                      camshaft_tensor_info* info) {
   const Call call;
   if (plan == nullptr || info == nullptr) return call.null_argument(__func__);
-  return call.finish(fill_info(plan->file.info().outputs, index, info));
+  return call.finish(fill_info(plan->file->info().outputs, index, info));
 }
 
 uint32_t camshaft_plan_slice_count(const camshaft_plan* plan, uint32_t output) {
-  const auto* slices = find_slices(plan, output);
+  const auto* slices = plan == nullptr ? nullptr : find_slices(plan, output);
   return slices == nullptr ? 0 : static_cast<uint32_t>(slices->size());
 }
 
@@ -241,7 +245,7 @@ camshaft_status camshaft_plan_slice(const camshaft_plan* plan, uint32_t output, 
     return call.finish(base::fail(Code::kInvalidArgument, "capi.slice",
                                   "the plan's output %u has no slice %u", output, index));
   }
-  const session::Slice slice = session::make_slice(plan->file.info(), output, index);
+  const session::Slice slice = session::make_slice(plan->file->info(), output, index);
   *info = {.name = slice.info->name.c_str(),
            .rank = static_cast<uint32_t>(slice.info->shape.size()),
            .shape = slice.info->shape.data(),
@@ -255,7 +259,7 @@ camshaft_status camshaft_plan_input_index(const camshaft_plan* plan, const char*
                                           uint32_t* index) {
   const Call call;
   if (plan == nullptr || name == nullptr || index == nullptr) return call.null_argument(__func__);
-  return call.finish(find_tensor(plan->file.info().inputs, name),
+  return call.finish(find_tensor(plan->file->info().inputs, name),
                      [&](uint32_t found) { *index = found; });
 }
 
@@ -263,7 +267,7 @@ camshaft_status camshaft_plan_output_index(const camshaft_plan* plan, const char
                                            uint32_t* index) {
   const Call call;
   if (plan == nullptr || name == nullptr || index == nullptr) return call.null_argument(__func__);
-  return call.finish(find_tensor(plan->file.info().outputs, name),
+  return call.finish(find_tensor(plan->file->info().outputs, name),
                      [&](uint32_t found) { *index = found; });
 }
 
@@ -310,9 +314,9 @@ camshaft_status camshaft_session_open(camshaft_plan* plan, camshaft_device* devi
   if (!options) return call.finish(options.error());
   session::SessionOptions session_options;
   if (options->target != nullptr) session_options.target = options->target;
-  return call.finish(session::Session::open(plan->file, *device->device, session_options),
+  return call.finish(session::Session::open(*plan->file, *device->device, session_options),
                      [&](std::unique_ptr<session::Session>&& opened) {
-                       *out = new camshaft_session{std::move(opened)};
+                       *out = new camshaft_session{plan->file, device->device, std::move(opened)};
                      });
 }
 

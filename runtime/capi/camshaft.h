@@ -8,8 +8,8 @@
  * - Every call but the getters returns a camshaft_status; results come through the last pointers,
  *   which are written on success only. camshaft_last_error() then says in a sentence what was wrong
  *   and what to do.
- * - A session borrows its plan and its device: close it before them. Closing a null pointer is
- * allowed.
+ * - What a session needs of its plan and its device stays until it is closed: they may be closed
+ *   in any order. Closing a null pointer is allowed.
  * - One thread at a time may use a session or a device, or two sessions of one device.
  * - "Hot path": does not allocate unless it fails, and on a CPU device with one thread makes no
  *   system call.

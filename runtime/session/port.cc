@@ -17,6 +17,10 @@ constexpr uint64_t kLeastBytes = 1;  // an empty tensor, too, needs a buffer to 
 class TensorText {
  public:
   TensorText(base::DType dtype, std::span<const int64_t> shape) noexcept {
+    if (shape.size() > plan::kMaxRank) {
+      append("%s of rank %zu", base::dtype_name(dtype), shape.size());
+      return;
+    }
     append("%s [", base::dtype_name(dtype));
     for (size_t i = 0; i < shape.size(); ++i) append("%s%" PRId64, i == 0 ? "" : ",", shape[i]);
     append("%s", "]");

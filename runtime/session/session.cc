@@ -425,12 +425,17 @@ Status Session::check_exceeded() const noexcept {
 
 Status Session::output_extents(uint32_t index, std::span<int64_t> extents) const noexcept {
   if (!outputs_status_.is_ok()) return no_outputs(outputs_status_);
-  if (index >= outputs_.size() || extents.size() != outputs_[index].info->shape.size()) {
+  if (index >= outputs_.size()) {
     return base::fail(Code::kInvalidArgument, "session.extents",
-                      "there is no output %u of rank %zu; the plan has %zu outputs", index,
-                      extents.size(), outputs_.size());
+                      "there is no output %u; the plan has %zu", index, outputs_.size());
   }
   const plan::TensorInfo& info = *outputs_[index].info;
+  if (extents.size() != info.shape.size()) {
+    return base::fail(Code::kInvalidArgument, "session.extents",
+                      "the output '%.100s' has %zu extents, and there is room for %zu: give as "
+                      "many",
+                      info.name.c_str(), info.shape.size(), extents.size());
+  }
   base::Bytes counts;
   if (!info.counted_axes.empty()) {
     CAMSHAFT_TRY_ASSIGN(counts, output(info.count_output));

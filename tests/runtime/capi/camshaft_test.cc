@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/runtime/session/counted_plan.h"
@@ -63,6 +64,9 @@ TEST_CASE("C: a plan describes its inputs, outputs and slices", "[capi]") {
   Fixture f;
   CHECK(camshaft_plan_input_count(f.plan) == 2);
   CHECK(camshaft_plan_output_count(f.plan) == 2);
+  CHECK(camshaft_plan_input_count(nullptr) == 0);
+  CHECK(camshaft_plan_output_count(nullptr) == 0);
+  CHECK(camshaft_plan_slice_count(nullptr, 0) == 0);
   camshaft_tensor_info info;
   REQUIRE(camshaft_plan_input(f.plan, 0, &info) == CAMSHAFT_OK);
   CHECK(std::string(info.name) == "a");
@@ -122,6 +126,25 @@ TEST_CASE("C: a session runs", "[capi]") {
   uint32_t entry = 0;
   CHECK(camshaft_session_entry_index(f.session, "prepare", &entry) == CAMSHAFT_OK);
   CHECK(entry == 1);
+}
+
+TEST_CASE("C: plans and devices may be closed before their sessions", "[capi]") {
+  for (const bool plan_first : {true, false}) {
+    Fixture f;
+    camshaft_session* second = nullptr;
+    REQUIRE(camshaft_session_open(f.plan, f.device, nullptr, &second) == CAMSHAFT_OK);
+    if (plan_first) camshaft_plan_close(std::exchange(f.plan, nullptr));
+    camshaft_device_close(std::exchange(f.device, nullptr));
+    camshaft_plan_close(std::exchange(f.plan, nullptr));
+    for (camshaft_session* session : {f.session, second}) {
+      REQUIRE(camshaft_session_run(session, nullptr, nullptr) == CAMSHAFT_OK);
+      const void* out = nullptr;
+      uint64_t size_bytes = 0;
+      CHECK(camshaft_session_output(session, 0, &out, &size_bytes) == CAMSHAFT_OK);
+    }
+    camshaft_session_close(second);
+    CHECK(camshaft_session_run(f.session, nullptr, nullptr) == CAMSHAFT_OK);
+  }
 }
 
 TEST_CASE("C: extents that depend on data", "[capi]") {
@@ -203,6 +226,10 @@ TEST_CASE("C: failures say why, to the thread that failed", "[capi]") {
   CHECK(camshaft_session_set_input(f.session, 0, CAMSHAFT_FLOAT64, kShapeA, 2, a, sizeof a) ==
         CAMSHAFT_INVALID_ARGUMENT);
   CHECK(error() == "the input 'a' is f32 [4,16], not f64 [4,16]");
+  // More extents than there can be are not looked at.
+  CHECK(camshaft_session_set_input(f.session, 0, CAMSHAFT_FLOAT32, kShapeA, UINT32_MAX, a,
+                                   sizeof a) == CAMSHAFT_INVALID_ARGUMENT);
+  CHECK(error() == "the input 'a' is f32 [4,16], not f32 of rank 4294967295");
   CHECK(camshaft_session_set_input(f.session, 0, 99, kShapeA, 2, a, sizeof a) ==
         CAMSHAFT_INVALID_ARGUMENT);
   CHECK(camshaft_session_run(nullptr, nullptr, nullptr) == CAMSHAFT_INVALID_ARGUMENT);
