@@ -69,7 +69,8 @@ std::string declared_type_text(const ValueInfoProto& input) {
 }
 
 DeclaredShapes::DeclaredShapes(const std::vector<const ValueInfoProto*>& inputs,
-                               const ReaderOptions& options, std::vector<Problem>* problems) {
+                               const ReaderOptions& options, std::vector<Problem>* problems)
+    : source_(options.has_shapes_of_plan ? "the plan" : "--shape") {
   std::set<std::string> names;
   std::set<std::string> free;
   for (const ValueInfoProto* input : inputs) {
@@ -90,6 +91,11 @@ DeclaredShapes::DeclaredShapes(const std::vector<const ValueInfoProto*>& inputs,
            format_text("--shape %s=%s: '%s' is a dimension: give one number, as in --shape %s=1",
                        dimension.c_str(), shape_text(shape).c_str(), dimension.c_str(),
                        dimension.c_str())});
+    } else if (options.has_shapes_of_plan) {
+      problems->push_back(
+          {base::Code::kInvalidArgument, "", "",
+           format_text("the inputs are different: the plan has '%s', and the model's are: %s",
+                       printable(name).c_str(), joined(names).c_str())});
     } else {
       problems->push_back(
           {base::Code::kInvalidArgument, "", "",
@@ -142,7 +148,7 @@ void DeclaredShapes::bind(const ValueInfoProto& input, const ir::Shape& shape,
   if (fits) return;
   misfits_.insert(input.name());
   problems->push_back({base::Code::kInvalidArgument, input.name(), "",
-                       format_text("--shape gives %s, the model declares %s",
+                       format_text("%s gives %s, the model declares %s", source_,
                                    shape_text(shape).c_str(), declared_text(input).c_str())});
 }
 

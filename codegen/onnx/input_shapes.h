@@ -42,6 +42,7 @@ class DeclaredShapes {
                              std::vector<Problem>* problems);
   std::optional<int64_t> extent(const ::onnx::TensorShapeProto::Dimension& dimension) const;
 
+  const char* source_;                         // of the given shapes
   std::map<std::string, ir::Shape> given_;     // by input
   std::set<std::string> misfits_;              // inputs whose given shape contradicts the model
   std::map<std::string, int64_t> dimensions_;  // by name

@@ -44,6 +44,8 @@ struct ReaderOptions {
   // The most that an integer whose value depends on data can be, where that decides how large a
   // result is or how often a loop runs: by the integer's name, or the node's that it belongs to.
   std::map<std::string, int64_t> bounds = {};
+  // Whether `shapes` are those of a plan's inputs, and not of the command line: for sentences.
+  bool has_shapes_of_plan = false;
 };
 
 // What a graph was made of, besides the options: what a description of it must cover.

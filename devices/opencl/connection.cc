@@ -1,13 +1,48 @@
 // SPDX-License-Identifier: MIT
 #include "devices/opencl/connection.h"
 
+#include <cstdlib>
+#include <string>
+
 namespace camshaft::opencl {
 
+namespace {
+
+// Where loaders look for drivers instead of where they are installed, if the environment says so.
+std::string redirection_text() {
+  for (const char* name : {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) return std::string(name) + " says '" + value + "'";
+  }
+  return "";
+}
+
+}  // namespace
+
 base::Status no_such_device(const Api& api, uint32_t index, size_t present) {
-  return base::fail(base::Code::kWrongTarget, "opencl.index",
-                    "there is no OpenCL device %u: the platforms of this machine (%s) have %zu; "
-                    "install the device's driver, whose name goes into /etc/OpenCL/vendors",
-                    index, platform_names(api).c_str(), present);
+  const std::string names = platform_names(api);
+  if (present > 0) {
+    return base::fail(base::Code::kWrongTarget, "opencl.index",
+                      "there is no OpenCL device %u: the drivers of this machine (%s) have %zu, "
+                      "and the first is 0",
+                      index, names.c_str(), present);
+  }
+  if (!names.empty()) {
+    return base::fail(base::Code::kWrongTarget, "opencl.devices",
+                      "there is no OpenCL device: a driver is installed (%s) but gives none; see "
+                      "that the machine has one that it is for, and that this user may open it",
+                      names.c_str());
+  }
+  const std::string redirection = redirection_text();
+  if (!redirection.empty()) {
+    return base::fail(base::Code::kWrongTarget, "opencl.drivers",
+                      "there is no OpenCL device: %.300s, and no driver is found that way; unset "
+                      "it, or name a folder with the driver's .icd file",
+                      redirection.c_str());
+  }
+  return base::fail(base::Code::kWrongTarget, "opencl.drivers",
+                    "there is no OpenCL device: no driver is installed; install the device's, "
+                    "whose name goes into /etc/OpenCL/vendors");
 }
 
 base::Result<Connection> connect(const Api& api, const FoundDevice& found) {

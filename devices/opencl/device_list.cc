@@ -193,7 +193,7 @@ std::string platform_names(const Api& api) {
   for (const cl_platform_id platform : platforms(api)) {
     names += (names.empty() ? "" : ", ") + platform_text(api, platform);
   }
-  return names.empty() ? "none" : names;
+  return names;
 }
 
 }  // namespace camshaft::opencl

@@ -50,7 +50,7 @@ std::vector<FoundDevice> find_devices(const Api& api);
 // kWrongTarget, with the reason, for a device that can't run plans.
 base::Status check_device(const FoundDevice& found);
 
-// The names of all platforms, for sentences: "none" where there are none.
+// The names of all platforms, for sentences; empty where there are none.
 std::string platform_names(const Api& api);
 
 }  // namespace camshaft::opencl

@@ -117,7 +117,7 @@ class Inspect(models.CommandTest):
         document = self.document("inspect", plan)
         self.assert_members(document, {
             "format_version": int, "file_bytes": int, "signer": type(None), "model": str,
-            "model_digest": str, "producer": str, "inputs": list, "outputs": list, "targets": list,
+            "model_digest": str, "producer": str, "dtype": str, "inputs": list, "outputs": list, "targets": list,
             "goldens": list, "sections": list})
         self.assertEqual(document["inputs"][0]["shape"], [1, 3, 8, 8])
         whole = self.camshaft("inspect", plan).stdout
@@ -214,6 +214,39 @@ class Compare(models.CommandTest):
         self.camshaft(*compare)
         self.camshaft(*compare, "--range", "i=-500:499")
         self.camshaft(*compare, "--range", "j=0:1", code=USAGE)
+
+    def test_ranges_are_of_numbers_that_the_input_can_hold(self):
+        plan, _ = self.compile_dense()
+        compare = ["compare", plan, "--ref", self.path("dense.onnx"), "--trials", "1", "--range"]
+        self.camshaft(*compare, "x=-1e30:1e30")
+        for wide in ("x=0:1e39", "x=-4e38:0", "x=-1e308:1e308"):
+            self.assertIn("the input's type, f32, can hold",
+                          self.camshaft(*compare, wide, code=USAGE).stderr)
+        for unfit in ("x=-inf:0", "x=0:nan"):
+            self.assertIn("write NAME=LOW:HIGH",
+                          self.camshaft(*compare, unfit, code=USAGE).stderr)
+        # What overflows in both is the same, and not worth much.
+        e2e.make_model(self.path("m.onnx"), [helper.make_node("Add", ["x", "x"], ["y"])],
+                       {"x": [7]}, {"y": [7]})
+        self.camshaft("compile", self.path("m.onnx"), "-o", plan)
+        done = self.camshaft("compare", plan, "--ref", self.path("m.onnx"), "--trials", "1",
+                             "--range", "x=3e38:3.1e38")
+        self.assertIn("within; 7 are infinite or NaN in both", done.stdout)
+
+    def test_a_model_with_other_inputs_is_told_as_one_by_both_engines(self):
+        plan, _ = self.compile_dense()
+        e2e.make_model(self.path("other.onnx"), [helper.make_node("Relu", ["z"], ["y"])],
+                       {"z": [3, 5]}, {"y": [3, 5]})
+        e2e.make_model(self.path("wider.onnx"), [helper.make_node("Relu", ["x"], ["y"])],
+                       {"x": [3, 9]}, {"y": [3, 9]})
+        for engine in ("onnxruntime", "oracle"):
+            for model in ("other.onnx", "wider.onnx"):
+                done = self.camshaft("compare", plan, "--ref", self.path(model), "--engine", engine,
+                                     code=USAGE)
+                self.assertIn(model, done.stderr)
+                self.assertNotIn("--shape", done.stderr)
+                if model == "other.onnx":
+                    self.assertIn("the inputs are different", done.stderr)
 
     def test_another_model_is_outside(self):
         plan, _ = self.compile_dense()
@@ -364,10 +397,13 @@ class Compare(models.CommandTest):
                         "s": np.full((4, 1, 1), scale, np.float32)})
 
     def test_bisect_blames_a_pass_only_if_it_is_better_without(self):
-        # The product of weight and scale has next to no digits.
-        self.make_scaled("small.onnx", 1e-25, 1.2e-20)
-        document, page = self.bisect("small.onnx", "--engine", "oracle", "--range", "x=1e29:1e30",
-                                     "--atol", "0")
+        # Scaled, the small weights are flushed to zero, as little beside the one that meets zeros.
+        self.make_scaled("small.onnx", [[[2]], [[1e-25]], [[1e-25]]], 1.2e-20)
+        x = np.full((1, 3, 4, 4), 5e29, np.float32)
+        x[:, 0] = 0
+        np.save(self.path("x.npy"), x)
+        document, page = self.bisect("small.onnx", "--engine", "oracle", "--input",
+                                     self.path("x.npy"), "--atol", "0")
         self.assertEqual(document, {"stage": "pass", "pass": "fold_channel_scale"})
         self.assertIn("compile with --disable-pass fold_channel_scale", page)
 

@@ -140,6 +140,11 @@ class Tune(models.CommandTest):
         done = self.camshaft(*compile_it, "--tuning-db", self.path("none"), code=USAGE)
         self.assertIn("none", done.stderr)
         self.camshaft("tune", self.path("m.onnx"), code=USAGE)
+        tune_it = ["tune", self.path("m.onnx"), "--tuning-db", self.db]
+        for seconds in ("nan", "inf", "-1", "1e7", "0", "much"):
+            self.assertIn("--tune", self.camshaft(*tune_it, "--tune", seconds, code=USAGE).stderr)
+        done = self.camshaft(*tune_it, "--tuning-device", "opencl:0", code=USAGE)
+        self.assertIn("none of llvm runs there", done.stderr)
 
     def test_a_target_of_another_machine_is_left_out(self):
         tune_it = ["tune", self.path("m.onnx"), "--tuning-db", self.db, "--tune", "0.1"]

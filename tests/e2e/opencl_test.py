@@ -19,7 +19,8 @@ from onnx_verdicts import EXPECTED_FAILURES, REFUSED, judge
 SAMPLE = 50  # of so many conformance cases, one
 DEVICES = json.loads(e2e.camshaft("devices", "--json").stdout)["devices"]
 DEVICES_TEXT = json.dumps(DEVICES)
-HAS_OPENCL = any(d["backend"] == "opencl" for d in DEVICES)
+OPENCL_DEVICES = [d for d in DEVICES if d["backend"] == "opencl"]
+HAS_OPENCL = bool(OPENCL_DEVICES)
 
 
 @unittest.skipUnless(HAS_OPENCL, "this machine has no OpenCL device")
@@ -102,6 +103,12 @@ class OpenCl(models.CommandTest):
             done = e2e.camshaft("compile", plan, "-o", fast, program=program)
             self.assertEqual(done.returncode, 2)
             self.assertIn("--driver-binary", done.stderr)
+            for option in (["--golden", self.path("x.npz")], ["--dtype", "f16"], ["--no-fuse"],
+                           ["--target", "cpu"], ["--tune", "1"]):
+                done = e2e.camshaft("compile", plan, "-o", fast, "--driver-binary", "opencl:0",
+                                    *option, program=program)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("is compiled already, and %s is for models" % option[0], done.stderr)
         # Another device of the same driver.
         if "Portable Computing Language" in DEVICES_TEXT:
             notes, actual = outputs(fast, POCL_DEVICES="basic")
@@ -161,6 +168,21 @@ class OpenCl(models.CommandTest):
         self.assertIn("1x4v8u8", kernel_name())
         self.camshaft(*arguments, "--frozen", "--tuning-device", "opencl:" + device)
         self.assertIn(measured["knobs"], kernel_name())
+        self.camshaft(*arguments, "--frozen", "--tuning-device", "opencl:0")
+        self.assertIn(measured["knobs"], kernel_name())
+        done = e2e.camshaft(*arguments, "--frozen", "--tuning-device", "opencl:a third")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("entries of other devices than", done.stderr)
+        for asked, code, sentence in (
+                ("opencl:99", 4, "name one of another machine by a part of its name"),
+                ("cpu", 2, "--tuning-device cpu: that is for targets of GPUs"),
+                ("nothing", 2, "none of opencl runs there")):
+            done = e2e.camshaft(*arguments, "--tuning-device", asked)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(sentence, done.stderr)
+        done = e2e.camshaft(*arguments[:-2], "--tuning-device", "opencl:0")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is for --tune and --tuning-db", done.stderr)
 
     def test_a_plan_for_opencl_is_not_for_the_cpu(self):
         e2e.make_model(self.path("m.onnx"), [helper.make_node("Exp", ["x"], ["y"])],
@@ -176,11 +198,16 @@ class OpenCl(models.CommandTest):
                        {"x": [7]}, {"y": [7]})
         self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--target",
                       "opencl")
-        done = subprocess.run([e2e.CAMSHAFT, "run", self.path("m.plan"), "--random"],
-                              env={**os.environ, "OCL_ICD_VENDORS": self.path("none.icd")},
-                              capture_output=True, text=True)
-        self.assertEqual(done.returncode, 4)
-        self.assertIn("/etc/OpenCL/vendors", done.stderr)
+        folder = self.path("none.icd")
+        cases = [({"OCL_ICD_VENDORS": folder}, "OCL_ICD_VENDORS says '%s', and no driver" % folder)]
+        if "Portable Computing Language" in DEVICES_TEXT and len(OPENCL_DEVICES) == 1:
+            cases.append(({"POCL_DEVICES": ""}, "a driver is installed (Portable Computing "
+                                                "Language) but gives none"))
+        for variables, sentence in cases:
+            done = subprocess.run([e2e.CAMSHAFT, "run", self.path("m.plan"), "--random"],
+                                  env={**os.environ, **variables}, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 4)
+            self.assertIn(sentence, done.stderr)
 
 
 if __name__ == "__main__":

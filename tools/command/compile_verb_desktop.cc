@@ -236,8 +236,43 @@ Status tell_accuracy(const Options& options, const plan::PlanContents& contents,
                            : base::ok();
 }
 
+// Options of models would do nothing to a plan.
+Status check_plan_options(const Options& options) {
+  const Options usual;
+  const std::pair<const char*, bool> given[] = {
+      {"--target", options.targets != usual.targets},
+      {"--shape", !options.shapes.empty()},
+      {"--freeze", !options.frozen.empty()},
+      {"--bound", !options.bounds.empty()},
+      {"--dtype", options.dtype != usual.dtype},
+      {"--max-error", options.max_error.has_value()},
+      {"--threads", options.threads != usual.threads},
+      {"--golden", !options.golden.empty()},
+      {"--images", options.images != usual.images},
+      {"--image-limit", options.image_limit != usual.image_limit},
+      {"--image-input", !options.image_inputs.empty()},
+      {"--tune", options.tuning.seconds != usual.tuning.seconds},
+      {"--tuning-db", !options.tuning.db.empty()},
+      {"--tuning-device", !options.tuning.device.empty()},
+      {"--frozen", options.tuning.frozen},
+      {"--disable-pass", !options.disabled_passes.empty()},
+      {"--no-fuse", options.no_fuse},
+      {"--no-source", options.no_source},
+      {"--dump", !options.dump.empty()},
+      {"--print", !options.print.empty()}};
+  for (const auto& [name, is_given] : given) {
+    if (!is_given) continue;
+    return base::fail(Code::kInvalidArgument, "compile.plan",
+                      "%s is compiled already, and %s is for models: compile the model with it, or "
+                      "leave it out",
+                      options.model.c_str(), name);
+  }
+  return base::ok();
+}
+
 Status compile(const Options& options, Console& console, CompileTrail& trail, Json& body) {
   if (options.model.ends_with(".plan")) {
+    CAMSHAFT_TRY(check_plan_options(options));
     return add_to_plan({.plan = options.model,
                         .output = options.output,
                         .devices = options.driver_binaries,
@@ -249,7 +284,7 @@ Status compile(const Options& options, Console& console, CompileTrail& trail, Js
   CAMSHAFT_TRY(check_options(options));
   CAMSHAFT_TRY_ASSIGN(const std::optional<plan::SigningKey> key, load_key(options.sign));
   CAMSHAFT_TRY_ASSIGN(emit::CompileOptions compile, compile_options(options, console, trail));
-  CAMSHAFT_TRY_ASSIGN(Tuner tuner, Tuner::open(options.tuning));
+  CAMSHAFT_TRY_ASSIGN(Tuner tuner, Tuner::open(options.tuning, options.targets));
   if (options.tuning.seconds > 0) {
     CAMSHAFT_TRY(tuner.tune(options.model, compile, console, body));
     CAMSHAFT_TRY(tuner.save());
@@ -297,7 +332,7 @@ Status tune(const Options& options, Console& console, CompileTrail& trail, Json&
                           : "--tune SECONDS must be above 0");
   }
   CAMSHAFT_TRY_ASSIGN(const emit::CompileOptions compile, compile_options(options, console, trail));
-  CAMSHAFT_TRY_ASSIGN(Tuner tuner, Tuner::open(options.tuning));
+  CAMSHAFT_TRY_ASSIGN(Tuner tuner, Tuner::open(options.tuning, options.targets));
   CAMSHAFT_TRY(tuner.tune(options.model, compile, console, body));
   if (tuner.left_out() == compile.targets.size()) {
     return base::fail(Code::kWrongTarget, "tune.targets",
@@ -384,9 +419,9 @@ void declare_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option(
          "--image-input", options.image_inputs,
-         "An input, of u8, f32 or f16 and shaped as [1, height, width, 4], that the kernels "
-         "of GPUs take as an image of RGBA texels, so that a caller's image can be read in "
-         "place")
+         "An input, of u8, f32 or f16, that the kernels of GPUs take as an image of RGBA texels, "
+         "so that a caller's image can be read in place. Its last extent is a multiple of 4, and "
+         "with the one before it makes the image's rows, as in [1, height, width, 4]")
       ->type_name("NAME")
       ->allow_extra_args(false);
   app.add_option("--max-error", options.max_error,

@@ -3,8 +3,11 @@
 // makes of it.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "tools/command/driver_binaries.h"
+#include "tools/command/text.h"
 #include "tools/command/verb.h"
 
 namespace camshaft::command {
@@ -21,8 +24,15 @@ int refuse(Console& console) {
        "copy the plan here"});
 }
 
-int run(const DriverBinaryOptions& options, Console& console) {
+// `others`: what was given that is not declared below.
+int run(const DriverBinaryOptions& options, const std::vector<std::string>& others,
+        Console& console) {
   if (!options.plan.ends_with(".plan")) return refuse(console);
+  if (!others.empty()) {
+    return console.fail(base::Code::kInvalidArgument,
+                        {printable(options.plan) + " is compiled already, and " +
+                         printable(others.front()) + " is for models: leave it out"});
+  }
   Json body = Json::object();
   const base::Status status = add_to_plan(options, console, body);
   return status.is_ok() ? console.finish(std::move(body)) : console.fail(status);
@@ -40,7 +50,7 @@ Action declare_compile(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("--sign", options->sign, "Sign with the Ed25519 key in this file")
       ->type_name("FILE");
-  return [options](Console& console) { return run(*options, console); };
+  return [options, &app](Console& console) { return run(*options, app.remaining(), console); };
 }
 
 Action declare_tune(CLI::App& app) {

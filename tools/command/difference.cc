@@ -27,6 +27,7 @@ void Difference::add_element(uint64_t index, double actual, double expected) {
   const bool is_equal = actual == expected || (std::isnan(actual) && std::isnan(expected));
   double error = is_equal ? 0 : std::abs(actual - expected);
   if (std::isnan(error)) error = INFINITY;
+  if (is_equal && !std::isfinite(expected)) ++not_finite_;
   if (std::isfinite(expected) && std::isfinite(actual)) {
     squared_error_ += error * error;
     dot_ += actual * expected;
@@ -95,6 +96,17 @@ void NamedDifference::add(const io::Tensor& actual, const io::Tensor& expected) 
   }
 }
 
+namespace {
+
+// What two equal infinities say is little: they may hide what is wrong.
+std::string within_text(const Difference& difference) {
+  if (difference.not_finite() == 0) return "within";
+  return format_text("within; %llu are infinite or NaN in both",
+                     static_cast<unsigned long long>(difference.not_finite()));
+}
+
+}  // namespace
+
 bool are_within(const std::vector<NamedDifference>& differences) {
   return std::all_of(differences.begin(), differences.end(),
                      [](const NamedDifference& named) { return named.is_within(); });
@@ -118,7 +130,7 @@ std::string differences_text(const std::vector<NamedDifference>& differences) {
                    format_text("%.1f", difference.snr_db()),
                    !named.shapes.empty() ? "is " + named.shapes
                    : difference.is_within()
-                       ? "within"
+                       ? within_text(difference)
                        : format_text("%llu outside; element %llu is %.9g, expected %.9g",
                                      static_cast<unsigned long long>(difference.outside()),
                                      static_cast<unsigned long long>(difference.worst_index()),
@@ -136,6 +148,7 @@ Json differences_json(const std::vector<NamedDifference>& differences) {
                     {"shapes", named.shapes.empty() ? Json() : Json(named.shapes)},
                     {"elements", difference.elements()},
                     {"outside", difference.outside()},
+                    {"not_finite", difference.not_finite()},
                     {"max_abs", difference.max_abs()},
                     {"max_rel", difference.max_rel()},
                     {"rms", difference.rms()},

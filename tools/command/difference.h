@@ -33,6 +33,7 @@ class Difference {
   bool is_within() const { return outside_ == 0; }
   uint64_t elements() const { return elements_; }
   uint64_t outside() const { return outside_; }
+  uint64_t not_finite() const { return not_finite_; }  // the same infinity, or NaN, in both
   double max_abs() const { return max_abs_; }  // infinity where a NaN or infinity has no match
   double max_rel() const { return max_rel_; }  // of expected values that are not 0
   double rms() const;
@@ -51,6 +52,7 @@ class Difference {
   Tolerance tolerance_;
   uint64_t elements_ = 0;
   uint64_t outside_ = 0;
+  uint64_t not_finite_ = 0;
   double max_abs_ = 0;
   double max_rel_ = 0;
   double squared_error_ = 0;
@@ -76,9 +78,9 @@ struct NamedDifference {
 
 bool are_within(const std::vector<NamedDifference>& differences);
 std::string differences_text(const std::vector<NamedDifference>& differences);
-// {"name", "within", "shapes" (null, or what they are), "elements", "outside", "max_abs",
-// "max_rel", "rms", "cosine", "snr_db", "worst": {"index", "actual", "expected"}}; numbers that are
-// infinite become null.
+// {"name", "within", "shapes" (null, or what they are), "elements", "outside",
+// "not_finite", "max_abs", "max_rel", "rms", "cosine", "snr_db", "worst": {"index", "actual",
+// "expected"}}; numbers that are infinite become null.
 io::Json differences_json(const std::vector<NamedDifference>& differences);
 
 }  // namespace camshaft::command

@@ -115,7 +115,7 @@ Status add_to_plan(const DriverBinaryOptions& options, Console& console, io::Jso
   }
   CAMSHAFT_TRY(base::write_file_atomically(options.output, bytes));
   const std::string hash = plan::to_hex(plan::checksum(bytes));
-  console.print(printable(options.output) + ": " + bytes_text(bytes.size()) + ", xxh128 " + hash +
+  console.print(printable(options.output) + ": " + bytes_text(bytes.size()) + ", hash " + hash +
                 "\n");
   body = {{"output", options.output}, {"bytes", bytes.size()}, {"hash", hash}};
   return base::ok();

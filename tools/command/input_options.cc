@@ -2,6 +2,7 @@
 #include "tools/command/input_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <optional>
 
 #include "tools/command/input_file.h"
@@ -19,11 +20,17 @@ base::Result<Ranges> parse_ranges(std::span<const plan::TensorInfo> inputs,
   Ranges ranges;
   for (const std::string& text : options.ranges) CAMSHAFT_TRY(add_range(text, ranges));
   for (const auto& [name, range] : ranges) {
-    bool known = false;
-    for (const plan::TensorInfo& input : inputs) known = known || input.name == name;
-    if (!known) {
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const auto& each) { return each.name == name; });
+    if (input == inputs.end()) {
       return base::fail(Code::kInvalidArgument, "input.range_name",
                         "--range names '%s', which is no input of the plan", name.c_str());
+    }
+    if (!is_range_of(input->dtype, range)) {
+      return base::fail(Code::kInvalidArgument, "input.range_dtype",
+                        "--range %s=%g:%g: that is more than the input's type, %s, can hold; "
+                        "write less",
+                        name.c_str(), range.low, range.high, base::dtype_name(input->dtype));
     }
   }
   return ranges;

@@ -11,6 +11,7 @@ using base::Result;
 Result<ir::Graph> read_model(const std::string& path, const plan::PlanFile& plan,
                              onnx::ReaderSources* sources) {
   onnx::ReaderOptions options;
+  options.has_shapes_of_plan = true;
   for (const plan::TensorInfo& input : plan.info().inputs) {
     options.shapes[input.name] = input.shape;
   }

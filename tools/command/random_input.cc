@@ -54,6 +54,16 @@ base::Status add_range(const std::string& text, Ranges& ranges) {
   return base::ok();
 }
 
+bool is_range_of(DType dtype, const Range& range) {
+  if (!std::isfinite(range.high - range.low)) return false;
+  for (const double bound : {range.low, range.high}) {
+    std::byte element[sizeof(double)];
+    io::set_element(dtype, element, 0, bound);
+    if (!std::isfinite(io::element(dtype, element, 0))) return false;
+  }
+  return true;
+}
+
 io::Tensor random_tensor(const plan::TensorInfo& input, const Ranges& ranges, uint64_t seed) {
   const auto found = ranges.find(input.name);
   const Range range = found == ranges.end() ? default_range(input.dtype) : found->second;

@@ -24,6 +24,9 @@ using Ranges = std::map<std::string, Range>;  // by input name
 // kInvalidArgument for anything else.
 base::Status add_range(const std::string& text, Ranges& ranges);
 
+// Whether numbers of the dtype can be so large, and so far apart.
+bool is_range_of(base::DType dtype, const Range& range);
+
 // Uniform numbers. Each input has a stream of its own, of seed and name, so that one input's size
 // doesn't change another's values.
 io::Tensor random_tensor(const plan::TensorInfo& input, const Ranges& ranges, uint64_t seed);

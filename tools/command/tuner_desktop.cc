@@ -2,14 +2,15 @@
 #include "tools/command/tuner_desktop.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "codegen/render/render.h"
 #include "devices/registry.h"
-
 #include "runtime/base/file.h"
+#include "tools/command/number_checks.h"
 #include "tools/command/output_file.h"
 #include "tools/command/text.h"
 #include "tools/command/tuning_run_desktop.h"
@@ -43,6 +44,44 @@ Result<std::string> measured_place(const std::string& target, const std::string&
   return tune::target_on(target, open->info().name);
 }
 
+// Whether --tuning-device names what a target can be measured on.
+Status check_device(const TuningOptions& options, const std::vector<std::string>& targets) {
+  if (options.device.empty()) return base::ok();
+  if (options.db.empty() && options.seconds == 0) {
+    return base::fail(Code::kInvalidArgument, "tune.device",
+                      "--tuning-device is for --tune and --tuning-db: give one of them, or leave "
+                      "it out");
+  }
+  const std::string backend = options.device.substr(0, options.device.find(':'));
+  for (const std::string& target : targets) {
+    const Result<render::CpuTarget> made = render::make_target(target);
+    if (!made || (made->is_gpu && made->backend == backend)) return base::ok();  // or is told later
+  }
+  return base::fail(Code::kInvalidArgument, "tune.device",
+                    "--tuning-device %s: that is for targets of GPUs, and none of %s runs there; "
+                    "leave it out, or name a target's backend first, as in opencl:0",
+                    printable(options.device).c_str(), join(targets, ", ").c_str());
+}
+
+// What the name of the device that is asked for has in it. A number is one of this machine's.
+Result<std::string> wanted_part(const std::string& device) {
+  const size_t colon = device.find(':');
+  if (colon == std::string::npos) return std::string();
+  const std::string part = device.substr(colon + 1);
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+  if (error != std::errc() || end != part.data() + part.size()) return part;
+  const hal::Backend* backend =
+      hal::find_backend(devices::backends(), std::string_view(device).substr(0, colon));
+  const std::vector<hal::DeviceInfo> present =
+      backend == nullptr ? std::vector<hal::DeviceInfo>() : backend->probe();
+  if (number < present.size()) return std::string(present[number].name);
+  return base::fail(Code::kWrongTarget, "tune.device",
+                    "--tuning-device %s: this machine has %zu such devices, and the first is 0; "
+                    "name one of another machine by a part of its name",
+                    printable(device).c_str(), present.size());
+}
+
 }  // namespace
 
 void add_tuning_options(CLI::App& app, TuningOptions& options) {
@@ -52,6 +91,7 @@ void add_tuning_options(CLI::App& app, TuningOptions& options) {
                      "fastest, where the tuning database doesn't say; compiling what is measured "
                      "takes time beside")
           ->type_name("SECONDS")
+          ->check(zero_or_more())
           ->check(CLI::Range(0.0, 1e6));
   if (options.seconds > 0) seconds->capture_default_str();
   app.add_option("--tuning-db", options.db,
@@ -66,7 +106,7 @@ void add_tuning_options(CLI::App& app, TuningOptions& options) {
                "Fail where the tuning database has no entry, instead of taking the usual choice");
 }
 
-Result<Tuner> Tuner::open(const TuningOptions& options) {
+Result<Tuner> Tuner::open(const TuningOptions& options, const std::vector<std::string>& targets) {
   Tuner tuner(options);
   if (options.frozen && (options.db.empty() || options.seconds > 0)) {
     return base::fail(Code::kInvalidArgument, "tune.frozen",
@@ -74,7 +114,9 @@ Result<Tuner> Tuner::open(const TuningOptions& options) {
                                          : "--frozen and --tune exclude each other: frozen is what "
                                            "is not measured any more");
   }
+  CAMSHAFT_TRY(check_device(options, targets));
   if (options.db.empty()) return tuner;
+  CAMSHAFT_TRY_ASSIGN(tuner.device_part_, wanted_part(options.device));
   if (options.seconds > 0) {
     CAMSHAFT_TRY(check_writable("--tuning-db", options.db));
     std::error_code ignored;  // writing tells
@@ -158,12 +200,12 @@ const std::string& Tuner::place_of(const std::string& target) {
 
 std::string Tuner::find_place(const std::string& target) {
   if (device_spec(target, options_).empty()) return target;
-  const size_t colon = options_.device.find(':');
-  const std::string part = colon == std::string::npos ? "" : options_.device.substr(colon + 1);
+  const std::vector<std::string> known = db_.devices_of(target);
   std::vector<std::string> fitting;
-  for (const std::string& device : db_.devices_of(target)) {
-    if (hal::has_part(device, part)) fitting.push_back(device);
+  for (const std::string& device : known) {
+    if (hal::has_part(device, device_part_)) fitting.push_back(device);
   }
+  if (fitting.empty()) others_.insert(known.begin(), known.end());
   if (fitting.size() > 1) ambiguous_.insert(fitting.begin(), fitting.end());
   return fitting.size() == 1 ? tune::target_on(target, fitting[0]) : target;
 }
@@ -188,13 +230,16 @@ Status Tuner::check(Console& console) const {
     shown.resize(kShownRegions);
     shown.push_back(format_text("and %zu more kinds", more));
   }
-  const std::string what = format_text("%s says nothing of %zu regions: %s", options_.db.c_str(),
-                                       missing_count_, join(shown, "; ").c_str());
-  if (!ambiguous_.empty()) {
-    const std::vector<std::string> devices(ambiguous_.begin(), ambiguous_.end());
-    console.note(options_.db + " has entries of several devices: name one with --tuning-device: " +
-                 join(devices, ", "));
-  }
+  const std::string what =
+      format_text("%s says nothing of %zu %s: %s", options_.db.c_str(), missing_count_,
+                  missing_count_ == 1 ? "region" : "regions", join(shown, "; ").c_str());
+  const auto note_devices = [&](const char* which, const std::set<std::string>& devices) {
+    if (devices.empty()) return;
+    console.note(options_.db + " has entries of " + which + ": " +
+                 join(std::vector<std::string>(devices.begin(), devices.end()), ", "));
+  };
+  note_devices("several devices: name one with --tuning-device", ambiguous_);
+  note_devices("other devices than the one that --tuning-device names", others_);
   if (options_.frozen) {
     return base::fail(Code::kInvalidArgument, "tune.missing",
                       "%s; tune (--tune) with this compiler, threads and target, or leave out "

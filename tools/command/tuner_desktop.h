@@ -32,7 +32,9 @@ void add_tuning_options(CLI::App& app, TuningOptions& options);
 class Tuner {
  public:
   // Reads the database. A file that isn't there is an empty one, unless nothing is to be measured.
-  static base::Result<Tuner> open(const TuningOptions& options);
+  // `targets` are those that are compiled.
+  static base::Result<Tuner> open(const TuningOptions& options,
+                                  const std::vector<std::string>& targets);
 
   // Measures the regions of `model` for which the database has no entry: compiles it once for each
   // of a region's candidates, all regions changing at once; checks each such plan against the
@@ -62,11 +64,13 @@ class Tuner {
   std::string find_place(const std::string& target);
 
   TuningOptions options_;
+  std::string device_part_;  // of the name of the device that is asked for; empty: any
   tune::TuningDb db_;
   tune::TuningDb measured_;  // what of it is new
   size_t left_out_ = 0;
   std::map<std::string, std::string> places_;  // by target
   std::set<std::string> ambiguous_;            // devices, of which one must be named
+  std::set<std::string> others_;               // devices, all of which another one was named than
   std::set<std::string> missing_;              // descriptions of regions without a usable entry
   size_t missing_count_ = 0;
 };

@@ -66,6 +66,8 @@ TEST_CASE("what is not finite must match exactly") {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK(difference_of({inf, -inf, nan}, {inf, -inf, nan}).is_within());
+  CHECK(difference_of({inf, -inf, nan, 1}, {inf, -inf, nan, 1}).not_finite() == 3);
+  CHECK(difference_of({1, 2, inf}, {1, 2, 3}).not_finite() == 0);
   for (const auto& [actual, expected] :
        {std::pair{nan, 1.0F}, {1.0F, nan}, {inf, 1.0F}, {1.0F, inf}, {inf, -inf}, {inf, nan}}) {
     const Difference difference = difference_of({actual}, {expected}, {1e30, 1e30});
