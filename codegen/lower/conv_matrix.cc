@@ -33,8 +33,8 @@ void pack_matrices(const MatrixConv& conv, int64_t set_columns, WeightPacker& pa
           const int64_t tile = first + i / (conv.block * kMatrixColumns);
           const int64_t o = tile * kMatrixColumns + in_matrix / 2 % kMatrixColumns;
           const int64_t c = c0 + in_matrix / (2 * kMatrixColumns) * 2 + in_matrix % 2;
-          o < conv.out_channels ? packer.put((o * conv.in_channels + c) * conv.taps() + tap)
-                                : packer.skip();
+          const bool is_inside = o < conv.out_channels && c < conv.in_channels;
+          is_inside ? packer.put((o * conv.in_channels + c) * conv.taps() + tap) : packer.skip();
         }
       }
     }

@@ -13,7 +13,8 @@ namespace {
 using ir::DType;
 using ir::Op;
 
-constexpr int64_t kLeastChannels = 8;       // of a block: fewer leave most of a product empty
+constexpr int64_t kLeastChannels = 8;       // of a product: fewer leave most of it empty
+constexpr int64_t kLeastDepth = 32;         // channels times taps, where the input is copied
 constexpr int64_t kLeastPixels = 4;         // of an image: fewer leave most rows empty
 constexpr int64_t kPlaneBytes = 160 << 10;  // of a strip, at most: on a worker's stack
 constexpr int64_t kStripBytes = 16 << 10;   // of an input read in place, beside little weights
@@ -21,6 +22,8 @@ constexpr int64_t kStripBytes = 16 << 10;   // of an input read in place, beside
 // Cycles by Intel's optimisation manual: a product takes one for each row of its sums, a load from
 // the second level of the caches about 20.
 constexpr double kLoadCycles = 20;
+// Of copying some channels of a pixel that lie together, by what depthwise kernels take for it.
+constexpr double kCopyCycles = 2;
 
 PlaneAxis plane_axis(const WindowAxis& axis) {
   PlaneAxis plane{axis, {}, 0};
@@ -57,10 +60,32 @@ void cut_planes(const Task& task, MatrixConv& conv) {
   conv.height = conv.window.out_rows();
   conv.width = conv.window.last.out;
   conv.pitch = conv.width + conv.columns.reach;
-  const int64_t row_bytes = conv.planes() * conv.pitch * conv.in_channels * 2;
+  const int64_t row_bytes = conv.planes() * conv.pitch * conv.blocks() * conv.block * 2;
   const int64_t fitting = kPlaneBytes / row_bytes - conv.rows.reach;
   const int64_t by_threads = (conv.height + task.threads - 1) / task.threads;
   cut_strips(std::max<int64_t>(std::min(fitting, by_threads), 1), conv);
+}
+
+// Channels of a product: as few as hold all, or as many as there may be.
+int64_t product_block(int64_t channels) {
+  int64_t block = kLeastChannels;
+  while (block < channels && block < kMatrixChannels) block *= 2;
+  return block;
+}
+
+// Whether a pointwise convolution is read in place: products of the input's own blocks may be more
+// than those of the planes'.
+bool is_in_place(const MatrixConv& conv) {
+  if (!conv.window.is_pointwise() || !conv.window.is_dense()) return false;
+  if (conv.in_block < kLeastChannels) return false;
+  const auto products = [&](int64_t block) {
+    const int64_t count = (conv.in_channels + block - 1) / block * conv.column_tiles();
+    return static_cast<double>(count * kMatrixRows);
+  };
+  const auto copies = static_cast<double>(conv.in_channels / conv.in_block * kMatrixRows);
+  return conv.window.outer.size() > 1 ||
+         products(conv.in_block) <=
+             products(product_block(conv.in_channels)) + kCopyCycles * copies;
 }
 
 bool fits(const MatrixConv& conv) {
@@ -103,10 +128,14 @@ std::optional<MatrixConv> find_matrix_conv(const Task& task) {
   conv.batch = x.shape[0];
   conv.in_channels = x.shape[1];
   conv.out_channels = task.type(conv.w).shape[0];
-  conv.block = task.schedule.buffer(conv.x).layout.channel_block;
-  if (conv.block < kLeastChannels || conv.block > kMatrixChannels) return std::nullopt;
-  if (conv.window.pixels() < kLeastPixels) return std::nullopt;
-  conv.in_place = conv.window.is_pointwise() && conv.window.is_dense();
+  conv.in_block = task.schedule.buffer(conv.x).layout.channel_block;
+  if (conv.in_block > kMatrixChannels || conv.window.pixels() < kLeastPixels) return std::nullopt;
+  if (conv.in_block < kLeastChannels &&
+      (conv.in_channels * conv.taps() < kLeastDepth || conv.out_channels < kLeastChannels)) {
+    return std::nullopt;
+  }
+  conv.in_place = is_in_place(conv);
+  conv.block = conv.in_place ? conv.in_block : product_block(conv.in_channels);
   conv.in_place ? cut_in_place(task, conv) : cut_planes(task, conv);
   return fits(conv) ? std::optional(conv) : std::nullopt;
 }

@@ -3,9 +3,10 @@
 // channels, and what is summed over are blocks of input channels at the taps of the window.
 //
 // Rows of a matrix lie at one distance from each other, so the pixels that a tap reads must. A
-// pointwise convolution of stride 1 has them so in its input. Of any other, the input rows under a
-// strip of output rows are copied to planes first: with the padding, and with one plane for each
-// remainder that the stride leaves of the positions that taps read. There every tap is at one
+// pointwise convolution of stride 1 has them so in its input, if that has enough channels beside
+// one another. Of any other, the input rows under a strip of output rows are copied to planes
+// first: in blocks of as many channels as a product takes, with the padding, and with one plane for
+// each remainder that the stride leaves of the positions that taps read. There every tap is at one
 // shift from the output pixel, across the ends of rows too: the few pixels between the end of one
 // output row and the beginning of the next are computed and not stored.
 #pragma once
@@ -46,9 +47,10 @@ struct MatrixConv {
   int64_t batch;
   int64_t in_channels;
   int64_t out_channels;
-  int64_t block;   // channels of one product: that lie together in the input
-  bool in_place;   // matrices are loaded from the input itself
-  PlaneAxis rows;  // of the planes, where there are any
+  int64_t in_block;  // channels that lie together in the input
+  int64_t block;     // of one product; the last one may have fewer, the rest being zeros
+  bool in_place;     // matrices are loaded from the input itself, whose blocks are the products'
+  PlaneAxis rows;    // of the planes, where there are any
   PlaneAxis columns;
   // The output as `height` rows of `width` pixels, `pitch` places from row to row where matrices
   // are loaded from; in place each pixel is a row.
@@ -57,7 +59,7 @@ struct MatrixConv {
                   // inside the one before
   int64_t strips;
 
-  int64_t blocks() const { return in_channels / block; }
+  int64_t blocks() const { return (in_channels + block - 1) / block; }
   int64_t taps() const { return window.taps(); }
   int64_t column_tiles() const { return (out_channels + kMatrixColumns - 1) / kMatrixColumns; }
   // Pixels of a strip, those between rows among them, and rows of a matrix of them.
@@ -72,7 +74,7 @@ struct MatrixConv {
   }
 };
 
-// Nothing where the region is no such convolution: its input must lie in blocks of bf16 channels.
+// Nothing where the region is no such convolution of bf16, or has too little to multiply.
 std::optional<MatrixConv> find_matrix_conv(const Task& task);
 
 // Knobs for tiles of matrices that fit the target's registers, cheapest first by a model: `pixels`

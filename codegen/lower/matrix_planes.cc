@@ -36,15 +36,22 @@ ExprId MatrixPlanes::row_at(ExprId block, int64_t row_plane, int64_t column_plan
 }
 
 std::vector<Stmt> MatrixPlanes::copy(ExprId n, ExprId first_row) const {
-  return loop(kernel_, "cb", conv_.blocks(), LoopKind::kSerial, [&](ExprId block) {
-    std::vector<Stmt> body;
-    for (size_t r = 0; r < conv_.rows.remainders.size(); ++r) {
-      append(body, loop(kernel_, "row", conv_.plane_rows(), LoopKind::kSerial, [&](ExprId row) {
-               return copy_row({n, block, first_row}, static_cast<int64_t>(r), row);
-             }));
-    }
-    return body;
+  const int64_t whole = conv_.in_channels / conv_.block;
+  std::vector<Stmt> body = loop(kernel_, "cb", whole, LoopKind::kSerial, [&](ExprId block) {
+    return copy_block({n, block, first_row, conv_.block});
   });
+  const int64_t rest = conv_.in_channels % conv_.block;
+  if (rest > 0) append(body, copy_block({n, kernel_.int_const(whole), first_row, rest}));
+  return body;
+}
+
+std::vector<Stmt> MatrixPlanes::copy_block(const From& from) const {
+  std::vector<Stmt> body;
+  for (size_t r = 0; r < conv_.rows.remainders.size(); ++r) {
+    append(body, loop(kernel_, "row", conv_.plane_rows(), LoopKind::kSerial,
+                      [&](ExprId row) { return copy_row(from, static_cast<int64_t>(r), row); }));
+  }
+  return body;
 }
 
 // Row `row` of the planes of one remainder, which may be padding.
@@ -84,35 +91,46 @@ std::vector<Stmt> MatrixPlanes::copy_columns(const From& from, ExprId y, int64_t
   const WindowAxis& axis = conv_.columns.axis;
   const PlaneAxis::Range inside = conv_.columns.inside(column_plane, conv_.pitch);
   const int64_t offset = conv_.columns.remainders[static_cast<size_t>(column_plane)] - axis.pad;
-  const ir::TensorType& type = task_.type(conv_.x);
   std::vector<Stmt> body = clear(to, 0, inside.begin);
-  append(body, loop(kernel_, "column", inside.end - inside.begin, LoopKind::kSerial,
-                    [&](ExprId at) -> std::vector<Stmt> {
-                      const ExprId column = kernel_.add(at, inside.begin);
-                      const ExprId x = kernel_.add(kernel_.mul(column, axis.stride), offset);
-                      Index index = {from.n, kernel_.mul(from.block, conv_.block), y, x};
-                      if (conv_.window.outer.empty()) index.erase(index.begin() + 2);
-                      const ExprId source = layout_offset(
-                          kernel_, type.shape, task_.schedule.buffer(conv_.x).layout, index);
-                      const ExprId channels =
-                          kernel_.load(input_, source, static_cast<int32_t>(conv_.block));
-                      return {ir::make_store(
-                          array_, kernel_.add(to, kernel_.mul(column, conv_.block)), channels)};
-                    }));
+  append(body,
+         loop(kernel_, "column", inside.end - inside.begin, LoopKind::kSerial, [&](ExprId at) {
+           const ExprId column = kernel_.add(at, inside.begin);
+           const ExprId x = kernel_.add(kernel_.mul(column, axis.stride), offset);
+           return copy_pixel(from, y, x, kernel_.add(to, kernel_.mul(column, conv_.block)));
+         }));
   append(body, clear(to, inside.end, conv_.pitch));
+  return body;
+}
+
+// A block's channels of one pixel, as many at a time as lie together.
+std::vector<Stmt> MatrixPlanes::copy_pixel(const From& from, ExprId y, ExprId x, ExprId to) const {
+  std::vector<Stmt> body;
+  if (from.channels < conv_.block) body.push_back(clear_pixel(to));
+  for (int64_t c = 0; c < from.channels; c += conv_.in_block) {
+    Index index = {from.n, kernel_.add(kernel_.mul(from.block, conv_.block), c), y, x};
+    if (conv_.window.outer.empty()) index.erase(index.begin() + 2);
+    const ExprId source = layout_offset(kernel_, task_.type(conv_.x).shape,
+                                        task_.schedule.buffer(conv_.x).layout, index);
+    const ExprId channels = kernel_.load(input_, source, static_cast<int32_t>(conv_.in_block));
+    body.push_back(ir::make_store(array_, kernel_.add(to, c), channels));
+  }
   return body;
 }
 
 // Zeros at positions [begin, end) of a row of a plane.
 std::vector<Stmt> MatrixPlanes::clear(ExprId row, int64_t begin, int64_t end) const {
+  return loop(kernel_, "column", end - begin, LoopKind::kSerial,
+              [&](ExprId at) -> std::vector<Stmt> {
+                const ExprId column = kernel_.add(at, begin);
+                return {clear_pixel(kernel_.add(row, kernel_.mul(column, conv_.block)))};
+              });
+}
+
+Stmt MatrixPlanes::clear_pixel(ExprId to) const {
   const ExprId zeros = kernel_.bitcast(
       kernel_.broadcast(kernel_.int_const(0, DType::kUInt16), static_cast<int32_t>(conv_.block)),
       DType::kBFloat16);
-  return loop(
-      kernel_, "column", end - begin, LoopKind::kSerial, [&](ExprId at) -> std::vector<Stmt> {
-        const ExprId column = kernel_.add(at, begin);
-        return {ir::make_store(array_, kernel_.add(row, kernel_.mul(column, conv_.block)), zeros)};
-      });
+  return ir::make_store(array_, to, zeros);
 }
 
 }  // namespace camshaft::lower

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The planes of a convolution by matrices (matrix_conv.h): a local array
 //   [block of channels][remainder of the row][of the column][row][column][channel]
-// and what copies the input rows under a strip there, with the padding as zeros.
+// and what copies the input rows under a strip there, with the padding, and what a last block has
+// too many, as zeros.
 #pragma once
 
 #include <vector>
@@ -25,11 +26,15 @@ class MatrixPlanes {
  private:
   struct From {
     ExprId n, block, first_row;
+    int64_t channels;  // of the block
   };
   ExprId row_at(ExprId block, int64_t row_plane, int64_t column_plane, ExprId row) const;
+  std::vector<Stmt> copy_block(const From& from) const;
   std::vector<Stmt> copy_row(const From& from, int64_t row_plane, ExprId row) const;
   std::vector<Stmt> copy_columns(const From& from, ExprId y, int64_t column_plane, ExprId to) const;
+  std::vector<Stmt> copy_pixel(const From& from, ExprId y, ExprId x, ExprId to) const;
   std::vector<Stmt> clear(ExprId row, int64_t begin, int64_t end) const;
+  Stmt clear_pixel(ExprId to) const;
 
   const Task& task_;
   const MatrixConv& conv_;

@@ -93,6 +93,40 @@ TEST_CASE("windows read planes with the padding") {
   check_case({"[1x128x40x30]", "[16x128x3x3]", "[1,1]", "[1,1]", "[1,1]", "[1,1]"}, 32);
 }
 
+TEST_CASE("channels that don't lie together are brought together") {
+  // One after another, in fours and eights; a last block with fewer; in two images.
+  check_case({"[2x58x7x9]", "[58x58x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"}, 32, 3);
+  check_case({"[1x116x5x6]", "[24x116x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"}, 32);
+  check_case({"[1x232x4x7]", "[232x232x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"}, 32, 2);
+  check_case({"[1x232x4x7]", "[40x232x1x1]", "[2,2]", "[1,1]", "[0,0]", "[0,0]"}, 32);
+  check_case({"[1x6x9x14]", "[16x6x3x3]", "[2,2]", "[1,1]", "[1,1]", "[1,1]"}, 32, 2);
+  check_case({"[1x35x6x7]", "[17x35x3x3]", "[1,1]", "[1,1]", "[1,1]", "[1,1]"}, 32);
+  check_case({"[1x48x6x7]", "[40x48x3x3]", "[1,1]", "[2,2]", "[2,2]", "[2,2]"}, 32);
+  check_case({"[1x33x21]", "[40x33x1]", "[1]", "[1]", "[0]", "[0]"}, 32);
+}
+
+TEST_CASE("few columns are read in place, many from planes") {
+  const auto conv_of = [](const std::string& x, const std::string& w) {
+    const auto graph = ir::parse_graph(graph_of({x, w, "[1,1]", "[1,1]", "[0,0]", "[0,0]"}));
+    REQUIRE(graph.has_value());
+    const Schedule schedule = schedule::make_schedule(*graph, {32, true});
+    std::optional<MatrixConv> conv;
+    run_schedule(schedule, seeded_inputs(*graph), matrix_target(), [&](const Task& task) {
+      if (task.has_root(ir::Op::kConv)) conv = find_matrix_conv(task);
+      return lower_region(task);
+    });
+    REQUIRE(conv);
+    return *conv;
+  };
+  CHECK(conv_of("[1x72x8x8]", "[24x72x1x1]").in_place);
+  CHECK(conv_of("[1x72x8x8]", "[24x72x1x1]").block == 8);
+  CHECK(conv_of("[1x64x8x8]", "[640x64x1x1]").in_place);
+  CHECK_FALSE(conv_of("[1x72x8x8]", "[240x72x1x1]").in_place);
+  CHECK(conv_of("[1x72x8x8]", "[240x72x1x1]").block == 32);
+  CHECK(conv_of("[1x6x8x8]", "[16x6x3x3]").block == 8);
+  CHECK(conv_of("[1x12x8x8]", "[16x12x3x3]").block == 16);
+}
+
 TEST_CASE("the epilogue is fused: an addition of another value, an activation") {
   const std::string epilogue =
       "%r = input \"r\" : f32[1x40x9x11]\n%s = add(%c, %r)\n%z = constant {splat 0} : "
@@ -111,7 +145,9 @@ TEST_CASE("what has no matrices is left to other strategies") {
   const Case pointwise{"[1x32x9x11]", "[40x32x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
   CHECK(strategies(pointwise, matrix_target(), 32) == "conv_matrix");
   CHECK(strategies(pointwise, test_target(64), 32) == "conv_direct");
-  CHECK(strategies(pointwise, matrix_target(), 1) != "conv_matrix");
+  CHECK(strategies(pointwise, matrix_target(), 1) == "conv_matrix");
+  const Case few_columns{"[1x33x9x11]", "[4x33x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
+  CHECK(strategies(few_columns, matrix_target(), 32) != "conv_matrix");
   const Case few{"[1x4x9x11]", "[40x4x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
   CHECK(strategies(few, matrix_target(), 32) == "conv_direct");
   const Case pixel{"[1x32x1x2]", "[40x32x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
