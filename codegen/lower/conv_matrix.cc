@@ -166,7 +166,7 @@ class MatrixConvEmitter {
         body.push_back(ir::make_matrix_store(sum(tile, r, c), acc_, kernel_.int_const(at), pitch));
       }
     }
-    for (int64_t r = 0; r < tile.rows; ++r) append(body, store_pixels(tile, r));
+    for (int64_t r = 0; r < tile.rows; ++r) append(body, store_row(tile, r));
     return body;
   }
 
@@ -234,11 +234,58 @@ class MatrixConvEmitter {
     return weights_.prefetch(kernel_, kernel_.add(first, kernel_.mul(step, lines * line)), lines);
   }
 
-  // Pixels of row `r` of the tile's matrices, but those that an earlier tile or strip stored.
-  std::vector<Stmt> store_pixels(const MatrixTile& tile, int64_t r) {
+  // Pixels of row `r` of the tile's matrices, but those that an earlier tile or strip stored. Where
+  // the output has its channels one after another, a channel's pixels are stored together, if all
+  // of them are.
+  std::vector<Stmt> store_row(const MatrixTile& tile, int64_t r) {
     const ExprId place = tile.places[static_cast<size_t>(r)];
     const ExprId wanted = kernel_.mul(kernel_.add(tile.first_row, r), kMatrixRows);
     const ExprId begin = kernel_.sub(kernel_.binary(KOp::kMax, wanted, done_), place);
+    const int64_t out_block = task_.schedule.buffer(task_.region.output).layout.channel_block;
+    if (out_block > 1 || conv_.pitch != conv_.width || conv_.tile_rows() != kMatrixRows) {
+      return store_pixels(tile, r, place, begin);
+    }
+    std::vector<Stmt> together = store_planes(tile, r, place);
+    int64_t first = 0;
+    if (kernel_.is_int_const(begin, &first) && first == 0) return together;
+    const ExprId is_whole = kernel_.binary(KOp::kEq, begin, kernel_.int_const(0));
+    std::vector<Stmt> body = {ir::make_if(is_whole, std::move(together))};
+    body.push_back(
+        ir::make_if(kernel_.binary(KOp::kXor, is_whole, kernel_.int_const(1, DType::kBool)),
+                    store_pixels(tile, r, place, begin)));
+    return body;
+  }
+
+  std::vector<Stmt> store_planes(const MatrixTile& tile, int64_t r, ExprId place) {
+    const int64_t pitch = knobs_.vectors * kMatrixColumns;
+    const ExprId first_channel = kernel_.mul(tile.set, pitch);
+    return loop(kernel_, "channel", channels_of(tile), LoopKind::kSerial, [&](ExprId channel) {
+      std::vector<Stmt> body = loop(
+          kernel_, "lane", kMatrixRows, LoopKind::kVector, [&](ExprId lane) -> std::vector<Stmt> {
+            const ExprId acc_row = kernel_.add(lane, r * kMatrixRows);
+            const ExprId sum =
+                kernel_.load(acc_, kernel_.add(kernel_.mul(acc_row, pitch), channel));
+            evaluator_.bind(task_.region.root, [sum](const Index&) { return sum; });
+            const ExprId pixel = kernel_.add(place, lane);
+            const Index at = output_at(kernel_.add(first_channel, channel), pixel,
+                                       kernel_.mod(pixel, conv_.pitch));
+            return {evaluator_.store_output(frame_.output, at,
+                                            evaluator_.value(task_.region.output, at))};
+          });
+      evaluator_.unbind(task_.region.root);
+      return body;
+    });
+  }
+
+  // Output channels of a tile; a last set may have fewer.
+  int64_t channels_of(const MatrixTile& tile) const {
+    const int64_t all = tile.columns * kMatrixColumns;
+    int64_t set = 0;
+    if (!kernel_.is_int_const(tile.set, &set)) return all;
+    return std::min(all, conv_.out_channels - set * knobs_.vectors * kMatrixColumns);
+  }
+
+  std::vector<Stmt> store_pixels(const MatrixTile& tile, int64_t r, ExprId place, ExprId begin) {
     const auto pixel_body = [&](ExprId row) {
       std::vector<Stmt> body;
       const ExprId pixel = let(kernel_, body, "pixel", kernel_.add(place, row));
@@ -266,14 +313,9 @@ class MatrixConvEmitter {
     const ExprId first_channel = kernel_.mul(tile.set, knobs_.vectors * kMatrixColumns);
     const ExprId acc_row =
         kernel_.mul(kernel_.add(row, r * conv_.tile_rows()), knobs_.vectors * kMatrixColumns);
-    int64_t set = 0;
-    const bool is_last = kernel_.is_int_const(tile.set, &set);
     std::vector<Stmt> body;
-    for (int64_t c = 0; c < tile.columns * kMatrixColumns; c += width) {
-      int64_t used = width;
-      if (is_last)
-        used = std::min(width, conv_.out_channels - set * knobs_.vectors * kMatrixColumns - c);
-      if (used <= 0) break;
+    for (int64_t c = 0; c < channels_of(tile); c += width) {
+      const int64_t used = std::min(width, channels_of(tile) - c);
       append(body,
              loop(kernel_, "lane", used, LoopKind::kVector, [&](ExprId lane) -> std::vector<Stmt> {
                const ExprId from_set = kernel_.add(lane, c);
