@@ -25,7 +25,7 @@ using ir::Op;
 // For a right side that is not constant; the accumulators take the rest.
 constexpr int64_t kPanelBytes = render::kMaxLocalBytes - (16 << 10);
 constexpr int64_t kStripRows = 96;
-constexpr int64_t kPrefetchBytes = 256 << 10;  // less of packed numbers comes fast enough by itself
+constexpr int64_t kPrefetchBytes = 64 << 10;  // less of packed numbers comes fast enough by itself
 
 struct Product {
   NodeId node, a, b;
