@@ -39,7 +39,6 @@ constexpr double kMemoryBytesPerCycle = 7;
 // Of a strip: more gain nothing.
 constexpr int64_t kMostStripRows = 128;
 constexpr double kLaunchCycles = 300;
-constexpr double kBarrierCycles = 1000;
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -320,7 +319,7 @@ double apart_cycles(const Task& task, const Attention& attention) {
   const double work =
       static_cast<double>(attention.batches) * (products + softmax + packing_cycles(attention)) +
       traffic;
-  return work / task.threads + 3 * kLaunchCycles + (task.threads > 1 ? 2 * kBarrierCycles : 0);
+  return work / task.threads + 3 * kLaunchCycles;
 }
 
 std::vector<Knobs> rank_attention(const Task& task, const Attention& attention) {
@@ -357,9 +356,10 @@ std::vector<Knobs> rank_attention(const Task& task, const Attention& attention) 
 bool pays_to_attend(const Task& joined) {
   const std::optional<Attention> attention = find_attention(joined);
   if (!attention) return false;
-  const std::vector<Knobs> ranked = rank_attention(joined, *attention);
+  const Task alone = {joined.schedule, joined.region, joined.target, 1};
+  const std::vector<Knobs> ranked = rank_attention(alone, *attention);
   return !ranked.empty() &&
-         attention_cycles(joined, *attention, ranked.front()) < apart_cycles(joined, *attention);
+         attention_cycles(alone, *attention, ranked.front()) < apart_cycles(alone, *attention);
 }
 
 }  // namespace camshaft::lower

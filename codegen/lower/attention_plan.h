@@ -63,7 +63,8 @@ std::vector<Knobs> rank_attention(const Task& task, const Attention& attention);
 double attention_cycles(const Task& task, const Attention& attention, const Knobs& knobs);
 double apart_cycles(const Task& task, const Attention& attention);
 
-// Whether a region that three would be joined into is better than those three.
+// Whether a region that three would be joined into is better than those three: for one thread, so
+// that a plan's bits don't depend on how many it has (rows are divided by their sums elsewhere).
 bool pays_to_attend(const Task& joined);
 
 }  // namespace camshaft::lower

@@ -415,7 +415,7 @@ TEST_CASE("heads become columns as they are written, and nothing lies between") 
   check_against_oracle(both, again, run_joined(both, again, test_target(32)), 1e-5);
 }
 
-TEST_CASE("attention pays but where rows are too long, or items too few") {
+TEST_CASE("attention pays but where rows are too long") {
   const auto pays = [](const Case& c, int threads = 1) {
     return joins(graph_text(c), pays_to_join, test_target(32), threads);
   };
@@ -424,6 +424,11 @@ TEST_CASE("attention pays but where rows are too long, or items too few") {
   CHECK(pays({.heads = 3, .kv_heads = 3, .rows = 197, .keys = 197, .depth = 64, .columns = 64},
              2) == 1);
   CHECK(pays({.heads = 8, .kv_heads = 8, .rows = 25, .keys = 25, .depth = 64, .columns = 64}) == 1);
+  // The choice, and so the bits, are the same for any number of threads.
+  for (const int threads : {2, 3, 64}) {
+    CHECK(pays({.heads = 3, .kv_heads = 3, .rows = 20, .keys = 30, .depth = 64, .columns = 64},
+               threads) == 1);
+  }
   // One row of scores is more than the stack holds.
   CHECK(pays({.rows = 2, .keys = 70000, .depth = 2, .columns = 2}) == 0);
 }
