@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The public ONNX conformance tests, on the oracle and on both CPU targets.
 
-What is expected of them is in tests/support/onnx_verdicts.py. On the target `opencl`, a part of them
-runs in opencl_test.py, and all in opencl_long_test.py.
+What is expected of them is in tests/support/onnx_verdicts.py. On the target `opencl` they run in
+opencl_operators_test.py.
 """
 
 import os
@@ -60,6 +60,29 @@ class Harness(unittest.TestCase):
         self.assertEqual([r.status for r in wrong], ["failed"] * 3)
         other_type = self.run_abs(outputs=[np.float64([1, 2])])
         self.assertEqual([r.status for r in other_type], ["failed"] * 3)
+
+    def test_cases_together_are_judged_one_by_one(self):
+        def case(name, op_type, expected, value=(-1, 2)):
+            made = onnx_cases.make_case(name, op_type, [np.float32(value)])
+            made.outputs = [np.array(expected)]
+            return made
+
+        cases = [case("abs", "Abs", np.float32([1, 2])), case("neg", "Neg", np.float32([1, -3])),
+                 case("text", "StringSplit", "a"), case("exp", "Exp", np.float32([1]), [0]),
+                 # Nothing can be computed of indices beyond the end: these are run alone.
+                 onnx_cases.make_case("gather", "Gather", [np.float32([1]), np.int64([7])]),
+                 case("floor", "Floor", np.float32([-1, 2]))]
+        for together in (1, 4, 100):
+            with tempfile.TemporaryDirectory() as folder:
+                results = onnx_cases.run_cases(cases, folder, on=("oracle", "llvm"),
+                                               together=together)
+            self.assertEqual(
+                {(r.case.name, r.on): r.status for r in results if r.case.name != "gather"},
+                {(name, on): status for name, status in (
+                    ("abs", "passed"), ("neg", "failed"), ("text", "unsupported"),
+                    ("exp", "passed"), ("floor", "passed")) for on in ("oracle", "llvm")})
+            [gather] = [r for r in results if (r.case.name, r.on) == ("gather", "oracle")]
+            self.assertEqual(gather.status, "failed")
 
     def test_counts_are_read_and_counted(self):
         row = "a\n| 2,528 | oracle, `llvm`, `cpu` | 2,365 | 145: strings, text | 18: draws |\nb"

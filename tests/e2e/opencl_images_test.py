@@ -6,6 +6,7 @@ import json
 import os
 import re
 import unittest
+from unittest import mock
 
 import command_models as models
 import e2e
@@ -13,9 +14,26 @@ import numpy as np
 import onnx_cases
 import onnx_sources
 from onnx import TensorProto, helper, numpy_helper
+from onnx_verdicts import EXPECTED_FAILURES, REFUSED, judge
+from opencl_networks import QUICK, TOGETHER
 
 DEVICES = json.loads(e2e.camshaft("devices", "--json").stdout)["devices"]
 HAS_OPENCL = any(d["backend"] == "opencl" for d in DEVICES)
+IMAGE_OPERATORS = {"AveragePool", "Conv", "ConvInteger", "ConvTranspose", "DFT", "Gemm",
+                   "GlobalAveragePool", "GlobalMaxPool", "LinearAttention", "LpPool", "MatMul",
+                   "MatMulInteger", "MaxPool", "QLinearConv", "QLinearMatMul", "STFT"}
+
+
+def operators_of(model):
+    """The operators of a model, those in subgraphs and functions too."""
+    def of(nodes):
+        for node in nodes:
+            yield node.op_type
+            for attribute in node.attribute:
+                yield from of(attribute.g.node)
+
+    return {name for nodes in (model.graph.node, *(f.node for f in model.functions))
+            for name in of(nodes)}
 
 
 @unittest.skipUnless(HAS_OPENCL, "this machine has no OpenCL device")
@@ -96,9 +114,12 @@ class OpenClImages(models.CommandTest):
         self.assertRegex(self.check(self.path("m.onnx")), r"images +8 of \d+ bytes")
         self.check(self.path("m.onnx"), "--dtype", "f16", tolerance="2e-2")
 
-    def test_roadnet(self):
-        text = self.check(os.path.join(e2e.ROOT, "models", "roadnet", "roadnet.onnx"))
-        self.assertRegex(text, r"images +\d\d of \d+ bytes")
+    def test_roadnet_has_images(self):
+        """It is run in opencl_textures_test.py."""
+        self.camshaft("compile", os.path.join(e2e.ROOT, "models", "roadnet", "roadnet.onnx"), "-o",
+                      self.path("m.plan"), "--target", "opencl", "--images", "on")
+        self.assertRegex(self.camshaft("inspect", self.path("m.plan")).stdout,
+                         r"images +\d\d of \d+ bytes")
 
     def test_qualcomm_has_images_without_asking(self):
         model = self.make_network()
@@ -108,16 +129,18 @@ class OpenClImages(models.CommandTest):
         self.assertEqual(len(re.findall(r"images +\d+ of", text)), 1)
         self.camshaft("compare", plan, "--ref", model, "--target", "opencl:qcom", "--rtol", "1e-3")
 
-    def test_conformance_cases_of_what_gpus_do_their_own_way(self):
-        wanted = re.compile(r"test_(basic_conv_with|conv_with_strides|maxpool_2d|averagepool_2d|"
-                            r"globalaveragepool|matmul_[234]d|gemm_(all|default)|softmax_axis|"
-                            r"reduce_(sum|max|log_sum_exp)_(default|keepdims|do_not)|"
-                            r"layer_normalization_2d_axis1)[a-z0-9_]*")
-        cases = [c for c in onnx_sources.generated_cases()
-                 if wanted.fullmatch(c.name) and not c.name.endswith("_expanded")]
-        self.assertGreater(len(cases), 30)
-        results = onnx_cases.run_cases(cases, self.path("cases"), on=("opencl:qcom",))
-        self.assertEqual({r.case.name: r.problems for r in results if r.status != "passed"}, {})
+    def test_operators_that_can_have_images(self):
+        """Convolutions, pools and products, and what is made of them, for opencl:qcom."""
+        # Functions that are written out have cases for their parts.
+        every = [*onnx_sources.generated_cases(), *onnx_sources.packaged_cases()]
+        cases = [case for case in onnx_sources.unique(every)
+                 if IMAGE_OPERATORS & operators_of(case.model) and
+                 not case.name.endswith("_expanded")]
+        self.assertGreater(len(cases), 200)
+        with mock.patch.dict(os.environ, QUICK):
+            results = onnx_cases.run_cases(cases, self.path("cases"), on=("opencl:qcom",),
+                                           jobs=os.cpu_count(), together=TOGETHER)
+        self.assertEqual(judge(results, REFUSED, EXPECTED_FAILURES, is_whole=False), [])
 
     def make_camera(self):
         """An RGBA frame of bytes, scaled, its colours convolved."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Models on the target `opencl`, on the machine's first OpenCL device (PoCL, after tools/setup.sh):
-small ones, roadnet, and the command's answers where something is missing."""
+small ones, and the command's answers where something is missing. Networks and operators are run as
+opencl_networks.py says."""
 
 import json
 import os
@@ -11,12 +12,8 @@ import unittest
 import command_models as models
 import e2e
 import numpy as np
-import onnx_cases
-import onnx_sources
 from onnx import helper
-from onnx_verdicts import EXPECTED_FAILURES, REFUSED, judge
 
-SAMPLE = 50  # of so many conformance cases, one
 DEVICES = json.loads(e2e.camshaft("devices", "--json").stdout)["devices"]
 DEVICES_TEXT = json.dumps(DEVICES)
 OPENCL_DEVICES = [d for d in DEVICES if d["backend"] == "opencl"]
@@ -47,24 +44,6 @@ class OpenCl(models.CommandTest):
         for strategy in ("group_product", "item_window", "group_rows"):
             self.assertIn(strategy, kernels)
         self.camshaft("bench", plan, "--target", "opencl", "--iterations", "3", "--warmup", "0")
-
-    def test_roadnet(self):
-        self.check(os.path.join(e2e.ROOT, "models", "roadnet", "roadnet.onnx"))
-
-    def test_conformance_cases(self):
-        """Those that GPUs compute their own way, and a sample of the others; all of them run in
-        opencl_long_test.py."""
-        wanted = re.compile(r"test_(basic_conv_with|conv_with_strides|maxpool_2d|averagepool_2d|"
-                            r"globalaveragepool|matmul_[234]d|gemm_(all|default)|softmax_axis|"
-                            r"reduce_(sum|max|log_sum_exp)_(default|keepdims|do_not)|"
-                            r"layer_normalization_2d_axis1|mod_uint64|pow_ex)[a-z0-9_]*")
-        every = sorted(onnx_sources.unique(onnx_sources.generated_cases()), key=lambda c: c.name)
-        cases = [c for i, c in enumerate(every) if i % SAMPLE == 0 or
-                 (wanted.fullmatch(c.name) and not c.name.endswith("_expanded"))]
-        self.assertGreater(len(cases), 50)
-        results = onnx_cases.run_cases(cases, self.path("cases"), on=("opencl",),
-                                       jobs=os.cpu_count())
-        self.assertEqual(judge(results, REFUSED, EXPECTED_FAILURES, is_whole=False), [])
 
     def test_a_drivers_binary_is_used_where_it_fits(self):
         e2e.make_model(self.path("m.onnx"), [helper.make_node("Exp", ["x"], ["y"])],

@@ -230,15 +230,17 @@ def judge(case, on, status, text, folder):
     return Result(case, "failed" if problem else "passed", [problem] if problem else [], on)
 
 
-def run_cases(cases, folder, on=("oracle",), jobs=1):
-    """Runs cases; where Camshaft must know more when compiling, once more with more inputs baked."""
+def run_cases(cases, folder, on=("oracle",), jobs=1, together=1):
+    """Runs cases, so many of them as one model; where Camshaft must know more when compiling, once
+    more with more inputs baked."""
     results, pending = [], [bake(case, known_names(case.model)) for case in cases]
     for attempt in ("0", "1"):
         here = os.path.join(folder, attempt)
         os.makedirs(here)
         for case in pending:
             write_case(case, here)
-        ran = run_folder(here, "--jobs", str(jobs), on=on) if pending else {}
+        ran = run_folder(here, "--jobs", str(jobs), "--together", str(together),
+                         on=on) if pending else {}
         again = []
         for case in pending:
             texts = [ran[case.name, where][1] for where in on]

@@ -11,7 +11,7 @@ import re
 
 # Those that every test run covers, and all.
 IMPLEMENTATIONS = ("oracle", "llvm", "cpu")
-EVERYWHERE = (*IMPLEMENTATIONS, "opencl")
+EVERYWHERE = (*IMPLEMENTATIONS, "opencl", "opencl:qcom")
 
 # What is refused for good, and what the reader says of it. A case whose every problem is one of
 # these is unsupported.

@@ -2,7 +2,8 @@
 // Runs ONNX models on Camshaft's implementations, for tests against expected values and against
 // other implementations.
 //
-//   conformance [--on exact,oracle,llvm,cpu] [--threads N] [--jobs N] [--limit S] FOLDER
+//   conformance [--on exact,oracle,llvm,cpu] [--threads N] [--jobs N] [--limit S] [--together N]
+//               FOLDER
 //
 // FOLDER holds cases, or is one (see backend_case.h). Each case is run on each implementation, in a
 // process that may crash or hang without harm to the others. The outputs of every data set are
@@ -13,19 +14,20 @@
 // where several things that are wrong with a model are separated by " | ". "crashed" and "timed
 // out" are further words. "oracle" rounds each node's result to its dtype, "exact" keeps doubles
 // between nodes. The exit code is 0 if every case could be run.
+//
+// With --together, N cases at a time are compiled and run as one model, which saves what a driver
+// takes for each program; those of which not all can be run are then run one after the other.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <map>
+#include <span>
+#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "codegen/ir/literal.h"
-#include "codegen/onnx/reader.h"
-#include "runtime/base/log_ring.h"
-#include "tools/io/tensor.h"
 #include "tools/reference/backend_case.h"
+#include "tools/reference/case_run.h"
 #include "tools/reference/forked_jobs.h"
 #include "tools/reference/implementation.h"
 
@@ -38,65 +40,39 @@ struct Options {
   std::string folder;
   std::vector<std::string> on = {kOracle};
   int threads = 1;
+  size_t together = 1;
   JobOptions jobs;
 };
 
-// The shape of output i in this run: what its count output says of extents that depend on data.
-ir::Shape counted_shape(const ir::Graph& graph, const std::vector<ir::Literal>& outputs, size_t i) {
-  ir::Shape shape = outputs[i].type.shape;
-  const std::vector<int>& axes = graph.outputs[i].counted_axes;
-  const std::string count_name = graph.outputs[i].name + std::string(onnx::kCountSuffix);
-  for (size_t j = 0; j < outputs.size() && !axes.empty(); ++j) {
-    if (graph.outputs[j].name != count_name) continue;
-    for (size_t k = 0; k < axes.size(); ++k) {
-      shape[static_cast<size_t>(axes[k])] = outputs[j].data<int64_t>()[k];
+// Runs all cases on all implementations, several as one model, in processes; what became of them,
+// by job (case after case, each on all implementations), where that is known.
+std::vector<std::string> run_together(const Options& options, const std::vector<fs::path>& cases,
+                                      std::vector<Implementation>& implementations) {
+  const size_t each = implementations.size();
+  const size_t most = options.together;
+  const size_t groups = (cases.size() + most - 1) / most;
+  const auto group = [&](size_t index) {
+    const size_t first = index / each * most;
+    return std::span(cases).subspan(first, std::min(most, cases.size() - first));
+  };
+  const auto job = [&](size_t index) {
+    std::string lines;
+    for (const std::string& text :
+         run_cases_together(group(index), implementations[index % each])) {
+      lines += text + "\n";
     }
-  }
-  return shape;
-}
-
-base::Status run_data_set(const fs::path& model, const fs::path& data_set,
-                          Implementation& implementation, std::vector<onnx::Problem>* problems) {
-  CAMSHAFT_TRY_ASSIGN(const std::vector<NamedTensor> tensors, read_inputs(data_set));
-  onnx::ReaderOptions options;
-  for (const NamedTensor& tensor : tensors) {
-    options.shapes[tensor.name] = tensor.literal->type.shape;
-  }
-  CAMSHAFT_TRY_ASSIGN(const ir::Graph graph, onnx::read_onnx(model.string(), options, problems));
-  CAMSHAFT_TRY(ir::verify_graph(graph));
-  CAMSHAFT_TRY_ASSIGN(const std::vector<ir::Literal> outputs, implementation.run(graph, tensors));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const ir::TensorType& type = outputs[i].type;
-    io::Tensor counted = io::leading_part({type.dtype, type.shape, outputs[i].bytes},
-                                          counted_shape(graph, outputs, i));
-    const ir::Literal literal{{type.dtype, std::move(counted.shape)}, std::move(counted.bytes)};
-    CAMSHAFT_TRY(write_output(data_set, implementation.name(), i, graph.outputs[i].name, literal));
-  }
-  return base::ok();
-}
-
-// What is wrong with a case, in one line.
-std::string sentence_of(const std::vector<onnx::Problem>& problems, uint64_t log_sequence) {
-  std::string text;
-  for (const onnx::Problem& problem : problems) {
-    text += (text.empty() ? "" : " | ") + onnx::to_string(problem);
-  }
-  if (!text.empty()) return text;
-  for (const base::LogLine& line : base::log_lines_after(log_sequence)) text = line.text;
-  return text;
-}
-
-// The last two fields of the case's line.
-std::string run_case(const fs::path& folder, Implementation& implementation) {
-  const uint64_t sequence = base::log_sequence();
-  std::vector<onnx::Problem> problems;
-  base::Status status;
-  for (const fs::path& data_set : data_sets_of(folder)) {
-    status = run_data_set(folder / "model.onnx", data_set, implementation, &problems);
-    if (!status.is_ok()) break;
-  }
-  return std::string(base::code_name(status.code())) + "\t" +
-         (status.is_ok() ? "" : sentence_of(problems, sequence));
+    return lines;
+  };
+  std::vector<std::string> texts(cases.size() * each);
+  const auto report = [&](size_t index, JobEnd end, const std::string& text) {
+    if (end != JobEnd::kDone) return;
+    std::istringstream lines(text);
+    for (size_t i = 0; i < group(index).size(); ++i) {
+      std::getline(lines, texts[(index / each * most + i) * each + index % each]);
+    }
+  };
+  run_forked(groups * each, options.jobs, job, report);
+  return texts;
 }
 
 int run(const Options& options) {
@@ -106,18 +82,30 @@ int run(const Options& options) {
     implementations.emplace_back(name, options.threads);
   }
   const size_t each = implementations.size();
-  const auto job = [&](size_t index) {
-    return run_case(cases[index / each], implementations[index % each]);
-  };
+  std::vector<std::string> known(cases.size() * each);
+  if (options.together > 1) known = run_together(options, cases, implementations);
+  std::vector<size_t> left;
   bool all_ran = true;
-  const auto report = [&](size_t index, JobEnd end, const std::string& text) {
-    const char* word = end == JobEnd::kCrashed ? "crashed\t" : "timed out\t";
-    if (end == JobEnd::kDone) word = "";
+  const auto print = [&](size_t index, const std::string& text) {
     if (text.rfind("ok\t", 0) != 0) all_ran = false;
-    std::printf("%s\t%s\t%s%s\n", cases[index / each].filename().c_str(),
-                implementations[index % each].name().c_str(), word, text.c_str());
+    std::printf("%s\t%s\t%s\n", cases[index / each].filename().c_str(),
+                implementations[index % each].name().c_str(), text.c_str());
   };
-  run_forked(cases.size() * each, options.jobs, job, report);
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (known[i].empty()) {
+      left.push_back(i);
+    } else {
+      print(i, known[i]);
+    }
+  }
+  const auto job = [&](size_t i) {
+    return run_case(cases[left[i] / each], implementations[left[i] % each]);
+  };
+  const auto report = [&](size_t i, JobEnd end, const std::string& text) {
+    const char* word = end == JobEnd::kCrashed ? "crashed\t" : "timed out\t";
+    print(left[i], (end == JobEnd::kDone ? "" : word) + text);
+  };
+  run_forked(left.size(), options.jobs, job, report);
   return all_ran ? 0 : 1;
 }
 
@@ -137,6 +125,8 @@ int main(int argc, char** argv) {
   app.add_option("--jobs,-j", options.jobs.processes, "Cases that run at a time")
       ->check(CLI::PositiveNumber);
   app.add_option("--limit", options.jobs.limit_s, "Most seconds for a case");
+  app.add_option("--together", options.together, "Cases that are compiled and run as one model")
+      ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   return reference::run(options);
 }

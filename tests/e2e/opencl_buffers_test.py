@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""Every network on the target `opencl`, with buffers: see opencl_networks.py."""
+
+import unittest
+
+import opencl_networks
+
+
+@unittest.skipUnless(opencl_networks.HAS_OPENCL, "this machine has no OpenCL device")
+class RealNetworks(opencl_networks.RealNetworks):
+    pass
+
+
+@unittest.skipUnless(opencl_networks.HAS_OPENCL, "this machine has no OpenCL device")
+class Zoo(opencl_networks.Zoo):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main()
