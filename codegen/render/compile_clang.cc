@@ -6,7 +6,6 @@
 #include "codegen/render/process.h"
 #include "codegen/render/target_info.h"
 #include "codegen/render/toolchain.h"
-#include "runtime/base/file.h"
 
 namespace camshaft::render {
 
@@ -53,20 +52,19 @@ std::string first_error(const std::string& output) {
   return output.substr(begin, output.find('\n', begin) - begin);
 }
 
-// `kind` is "-c" or "-S". The file's name is the same in every folder, so that it can't change the
-// result.
+// `kind` is "-c" or "-S". Nothing lies in a file system, so that no name can change the result.
 base::Result<std::vector<std::byte>> compile_text(const std::string& clang, const std::string& text,
                                                   const CpuTarget& target, const char* kind) {
-  CAMSHAFT_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
-  CAMSHAFT_TRY(folder.write("kernels.c", std::as_bytes(std::span(text))));
+  CAMSHAFT_TRY_ASSIGN(const MemoryFile input, MemoryFile::make(std::as_bytes(std::span(text))));
+  std::vector<std::byte> output;
   std::vector<std::string> command = compiler_command(clang, target);
-  command.insert(command.end(), {kind, "-o", "kernels.out", "kernels.c"});
-  CAMSHAFT_TRY_ASSIGN(const ProcessResult result, run_process(command, folder.path()));
+  command.insert(command.end(), {kind, "-o", "-", "-"});
+  CAMSHAFT_TRY_ASSIGN(const ProcessResult result, run_process(command, "/", {&input, &output}));
   if (result.exit_code != 0) {
     return base::fail(Code::kInternal, "render.clang", "%s can't compile a kernel's C: %s",
                       clang.c_str(), first_error(result.output).c_str());
   }
-  return base::read_file(folder.file("kernels.out"));
+  return output;
 }
 
 // Kernels in order, cut where a file has enough.
