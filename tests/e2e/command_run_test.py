@@ -289,6 +289,10 @@ class Usage(models.CommandTest):
                 ("--device", "", "the name is empty")):
             self.assertIn(option + ": " + sentence,
                           self.camshaft("bench", "a", option, value, code=USAGE).stderr)
+        for arguments, sentence in ((["a", "--threads", "99"], "there is no option --threads;"),
+                                    (["a", "-x"], "there is no option -x;"),
+                                    (["a", "b", "c"], "'b' is one argument too many;")):
+            self.assertIn(sentence, self.camshaft("run", *arguments, code=USAGE).stderr)
         document = self.document("run", "--nonsense", code=USAGE)
         self.assertEqual(document["error"]["kind"], "invalid argument")
 

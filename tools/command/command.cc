@@ -2,6 +2,7 @@
 #include "tools/command/command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -71,6 +72,17 @@ std::string usage_sentence(const Verb& verb, const CLI::ParseError& error) {
   return what + "; see camshaft " + verb.name + " --help";
 }
 
+// Of words that were left over, the one that explains the others.
+std::string unknown_sentence(const Verb& verb, const std::vector<std::string>& words) {
+  const auto option = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return word.size() > 1 && word[0] == '-';
+  });
+  const std::string what = option != words.end()
+                               ? "there is no option " + printable(*option)
+                               : "'" + printable(words.front()) + "' is one argument too many";
+  return what + "; see camshaft " + verb.name + " --help";
+}
+
 int run_verb(const Verb& verb, int count, const char* const* arguments) {
   CLI::App options(verb.summary, std::string("camshaft ") + verb.name);
   options.formatter(std::make_shared<HelpFormatter>());
@@ -84,6 +96,9 @@ int run_verb(const Verb& verb, int count, const char* const* arguments) {
   } catch (const CLI::CallForHelp&) {
     std::fputs(options.help().c_str(), stdout);
     return 0;
+  } catch (const CLI::ExtrasError&) {
+    return console.fail(base::Code::kInvalidArgument,
+                        {unknown_sentence(verb, options.remaining())});
   } catch (const CLI::ParseError& error) {
     return console.fail(base::Code::kInvalidArgument, {usage_sentence(verb, error)});
   } catch (const std::bad_alloc&) {
