@@ -76,10 +76,13 @@ Result<std::string> wanted_part(const std::string& device) {
   const std::vector<hal::DeviceInfo> present =
       backend == nullptr ? std::vector<hal::DeviceInfo>() : backend->probe();
   if (number < present.size()) return std::string(present[number].name);
+  const std::string last = present.empty()
+                               ? "no such device"
+                               : format_text("none beyond number %zu", present.size() - 1);
   return base::fail(Code::kWrongTarget, "tune.device",
-                    "--tuning-device %s: this machine has %zu such devices, and the first is 0; "
-                    "name one of another machine by a part of its name",
-                    printable(device).c_str(), present.size());
+                    "--tuning-device %s: this machine has %s; name one of another machine by a "
+                    "part of its name",
+                    printable(device).c_str(), last.c_str());
 }
 
 }  // namespace
