@@ -109,6 +109,33 @@ def fit(target, weight, powers, lo, hi, rounding):
     return best, worst(best)
 
 
+def fit_ratio(target, weight, degree, lo, hi, rounding):
+    """Rounded coefficients of p(x) / q(x), both of that degree, and q(0) = 1: least squares whose
+    weights grow where the error is large (Lawson's), which comes near to the minimax fit."""
+    grid = [(x, target(x), weight(x)) for x in chebyshev_points(mpf(lo), mpf(hi), 16 * degree)]
+    trust, divisors = [mpf(1)] * len(grid), [mpf(1)] * len(grid)
+    best, least = None, mp.inf
+    for _ in range(150):
+        rows = mp.matrix(len(grid), 2 * degree + 1)
+        right = mp.matrix(len(grid), 1)
+        for i, (x, t, w) in enumerate(grid):
+            factor = mp.sqrt(trust[i]) * w / divisors[i]
+            for j in range(degree + 1):
+                rows[i, j] = factor * x ** j
+            for j in range(1, degree + 1):
+                rows[i, degree + j] = -factor * t * x ** j
+            right[i] = factor * t
+        solution = mp.lu_solve(rows, right)
+        p, q = list(solution[:degree + 1]), [mpf(1)] + list(solution[degree + 1:])
+        divisors = [mp.polyval(q[::-1], x) for x, _, _ in grid]
+        errors = [abs(mp.polyval(p[::-1], x) / d - t) * w for (x, t, w), d in zip(grid, divisors)]
+        if max(errors) < least:
+            best, least = (p, q), max(errors)
+        trust = [old * (e / max(errors) + mpf("1e-3")) for old, e in zip(trust, errors)]
+        trust = [t / sum(trust) for t in trust]
+    return [[rounding(c) for c in part] for part in best], least
+
+
 def series(value, threshold, limit):
     """`value` of x, but `limit` of x near 0, where `value` is 0 / 0."""
     return lambda x: limit(x) if abs(x) < threshold else value(x)
@@ -131,22 +158,12 @@ SIN_TAIL = odd_tail(mp.sin, 1, mpf(-1) / 6)
 TANH_TAIL = odd_tail(mp.tanh, 1, mpf(-1) / 3)
 ATAN_TAIL = odd_tail(mp.atan, 1, mpf(-1) / 3)
 ATANH_TAIL = odd_tail(lambda s: 2 * mp.atanh(s), 2, mpf(2) / 3)
-EXP2_RATIO = series(lambda r: (mpf(2) ** r - 1) / r, mpf("1e-16"), lambda r: LN2)
 ERF_RATIO = series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, mpf("1e-16"),
                    lambda z: 2 / mp.sqrt(mp.pi) - 1 - z * 2 / mp.sqrt(mp.pi) / 3)
 
 
 def log_erfc(x):
     return mp.log(mp.erfc(x))
-
-
-def log2_erfc(x):
-    return log_erfc(x) / LN2
-
-
-def erfc_weight(x):
-    """Of an error of log2(erfc(x)), up to where erfc is small."""
-    return LN2 * max(mp.erfc(x), mpf(2) ** -14)
 
 
 def table(name, spec):
@@ -200,18 +217,36 @@ FITS = {
     "ErfF64": (ERF_RATIO, root_weight(1, mp.erf), range(12), 0, mpf("0.875") ** 2, to_f64,
                "erf(x), in x^2"),
     "LogErfcF32": (log_erfc, mp.erfc, range(8), mpf("0.875"), 4, to_f32, "erf(x)"),
-    "Log2ErfcF32": (log2_erfc, erfc_weight, range(9), 0, 4, to_f32, "erf(x)"),
-    "Exp2F32": (EXP2_RATIO, lambda r: r / mpf(2) ** r, range(6), mpf("-0.5005"), mpf("0.5005"),
-                to_f32, "2^r"),
     "PowerRatio": (lambda m: mp.mpf(2) ** (m - 1) / m, lambda m: m / mp.mpf(2) ** (m - 1), range(4),
                    1, 2, to_f32, "2^f, in 1 + f"),
     "LogErfcF64": (log_erfc, mp.erfc, range(20), mpf("0.875"), 6, to_f64, "erf(x)"),
 }
 
 
+# Of two polynomials, p(x) / q(x): (target, weight, degree, lo, hi, rounding, what the error is of).
+RATIOS = {
+    "ErfRatioF32": (lambda z: ERF_RATIO(z) + 1, mp.sqrt, 5, 0, mpf("3.9") ** 2, to_f32,
+                    "erf(x), in x^2"),
+}
+
+
+def ratio_table(name, spec):
+    """Prints one fit of a ratio."""
+    (p, q), worst = fit_ratio(*spec[:6])
+    print("// %s: degree %d on [%s, %s], error 2^%.1f of %s" % (
+        name, spec[2], mp.nstr(mpf(spec[3]), 6), mp.nstr(spec[4], 6), float(mp.log(worst, 2)),
+        spec[6]))
+    for suffix, part in (("Above", p), ("Below", q)):
+        print("constexpr double k%s%s[] = {%s};" % (
+            name, suffix, ", ".join("%.9g" % float(c) for c in part)))
+
+
 def main(names):
-    for name in names or FITS:
-        table(name, FITS[name])
+    for name in names or [*FITS, *RATIOS]:
+        if name in RATIOS:
+            ratio_table(name, RATIOS[name])
+        else:
+            table(name, FITS[name])
 
 
 if __name__ == "__main__":

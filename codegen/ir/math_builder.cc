@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/ir/math_builder.h"
 
-#include <vector>
-
 namespace camshaft::ir {
 namespace {
 
@@ -52,13 +50,6 @@ ExprId MathBuilder::polynomial(ExprId x, std::span<const double> coefficients) {
   ExprId sum = real(coefficients.back());
   for (size_t i = coefficients.size() - 1; i-- > 0;) sum = fma(sum, x, real(coefficients[i]));
   return sum;
-}
-
-ExprId MathBuilder::split_polynomial(ExprId x, std::span<const double> coefficients) {
-  std::vector<double> parts[2];
-  for (size_t i = 0; i < coefficients.size(); ++i) parts[i % 2].push_back(coefficients[i]);
-  const ExprId square = mul(x, x);
-  return fma(polynomial(square, parts[1]), x, polynomial(square, parts[0]));
 }
 
 ExprId MathBuilder::exact_mul(ExprId a, ExprId b, ExprId* low) {

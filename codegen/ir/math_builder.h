@@ -50,8 +50,6 @@ class MathBuilder {
   ExprId clamp(ExprId value, double lo, double hi);
   // coefficients[0] + coefficients[1] * x + ...
   ExprId polynomial(ExprId x, std::span<const double> coefficients);
-  // The same by its even and its odd powers: half the chain of dependent sums.
-  ExprId split_polynomial(ExprId x, std::span<const double> coefficients);
   // The product as a sum of two: `*low` is the rounding error of the result.
   ExprId exact_mul(ExprId a, ExprId b, ExprId* low);
   // The sum as a sum of two, where |a| >= |b|.

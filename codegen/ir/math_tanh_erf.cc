@@ -36,18 +36,13 @@ constexpr double kLogErfcF64[] = {
     0x1.e9d60eda67e23p-18, -0x1.ad0808c952c3fp-20, 0x1.2578d599da5b2p-22,  -0x1.3505ed1dbc619p-25,
     0x1.e4db3ad9c5589p-29, -0x1.0b1ca56de70b7p-32, 0x1.70d3da18a32bcp-37,  -0x1.e00a70653cf9dp-43};
 
-// log2(1 - erf(x)) by fit_math.py.
-// Log2ErfcF32: degree 8 on [0, 4], error 2^-24.2 of erf(x)
-constexpr double kLog2ErfcF32[] = {7.55123679e-08, -1.62791407,   -0.918344259,
-                                   -0.148833618,   0.0290628858,  -0.0017412995,
-                                   -0.00087733894, 0.00025234936, -2.16600474e-05};
-// Beyond 4 it falls on; at this it is -87.
-constexpr double kErfcEnd = 7;
-
-// (2^r - 1) / r on [-0.5005, 0.5005], by fit_math.py.
-// Exp2F32: degree 5, error 2^-27.5 of 2^r
-constexpr double kExp2F32[] = {0.693147242,   0.240226552,   0.0555026196,
-                               0.00961735286, 0.00134231988, 0.000156864218};
+// erf(x) / x in x^2, as a quotient, by fit_math.py.
+// ErfRatioF32: degree 5 on [0, 15.21], error 2^-26.0 of erf(x)
+constexpr double kErfRatioF32Above[] = {1.12837899,   0.192014694,    0.0529759228,
+                                        0.0038398162, 0.000287483941, 2.04931257e-06};
+constexpr double kErfRatioF32Below[] = {
+    1, 0.503500342, 0.114787973, 0.0151151484, 0.00118237245, 3.82209837e-05};
+constexpr double kErfRatioEnd = 15.21;  // from here on erf(x) is 1 to within 2^-24
 
 }  // namespace
 
@@ -84,16 +79,12 @@ ExprId expand_erf(MathBuilder& m, ExprId x) {
   return m.with_sign(m.select(m.less(magnitude, m.real(kErfSplit)), small, large), x);
 }
 
-// erfc(|x|) = 2^p(|x|) = 2^n * 2^r, or 2 less that. Near 0, too: beside 1 nothing else counts.
+// Without erf's two ways, one of which keeps small numbers exact: beside 1 they need not be.
 ExprId one_plus_erf(MathBuilder& m, ExprId x) {
-  const ExprId magnitude = m.op(KOp::kMin, m.real(kErfcEnd), m.abs(x));  // NaN stays
-  const ExprId power = m.split_polynomial(magnitude, kLog2ErfcF32);
-  const ExprId magic = m.real(m.format().rounding_magic);
-  const ExprId shifted = m.add(power, magic);
-  const ExprId r = m.sub(power, m.sub(shifted, magic));
-  const ExprId value = m.fma(m.split_polynomial(r, kExp2F32), r, m.real(1));
-  const ExprId erfc = m.mul(value, m.power_of_two(m.bits(shifted)));
-  return m.select(m.less(x, m.real(0)), erfc, m.sub(m.real(2), erfc));
+  const ExprId square = m.op(KOp::kMin, m.real(kErfRatioEnd), m.mul(x, x));  // NaN stays
+  const ExprId above = m.mul(x, m.polynomial(square, kErfRatioF32Above));
+  const ExprId erf = m.div(above, m.polynomial(square, kErfRatioF32Below));
+  return m.add(m.clamp(erf, -1, 1), m.real(1));
 }
 
 }  // namespace camshaft::ir

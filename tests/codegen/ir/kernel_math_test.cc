@@ -279,21 +279,21 @@ Kernel one_plus_erf_kernel(bool fma, bool one_is_first, double divisor) {
   return kernel;
 }
 
-bool divides(const Kernel& kernel) {
+int64_t quotients(const Kernel& kernel) {
   const std::vector<ExprId> all = reachable_exprs(kernel, {kernel.body[0].value});
-  return std::any_of(all.begin(), all.end(),
-                     [&](ExprId id) { return kernel.expr(id).op == KOp::kDiv; });
+  return std::count_if(all.begin(), all.end(),
+                       [&](ExprId id) { return kernel.expr(id).op == KOp::kDiv; });
 }
 
 }  // namespace
 
 TEST_CASE("1 + erf(x) is one function, as exact as that sum") {
-  const double bound = std::exp2(-22);
+  const double bound = std::exp2(-21);
   std::mt19937_64 random(5);
   for (const bool fma : {false, true}) {
     for (const double divisor : {1.0, 1.41421354}) {
       const Kernel kernel = one_plus_erf_kernel(fma, divisor == 1, divisor);
-      CHECK_FALSE(divides(kernel));
+      CHECK(quotients(kernel) == 1);
       std::vector<float> x(kLanes), out(kLanes);
       void* params[] = {x.data(), out.data()};
       double worst = 0;
@@ -306,8 +306,8 @@ TEST_CASE("1 + erf(x) is one function, as exact as that sum") {
         for (size_t i = 0; i < x.size(); ++i) {
           const long double exact = 1 + erfl(static_cast<Wide>(x[i]) / static_cast<Wide>(divisor));
           worst = std::max(worst, static_cast<double>(std::fabs(out[i] - exact)));
-          // Where it ends, and beyond.
-          if (x[i] < -4 * divisor) REQUIRE((out[i] > 0 && out[i] < 2e-8F));
+          // Where it ends, and beyond: what is large may be multiplied by it.
+          if (x[i] < -4 * divisor) REQUIRE(out[i] == 0);
         }
       }
       CAPTURE(fma, divisor, std::log2(worst));
@@ -329,13 +329,13 @@ TEST_CASE("1 + erf(x) of special numbers, and what is another function") {
   CHECK(of(-0.0F) == Approx(1).epsilon(1e-7));
   CHECK(of(INFINITY) == 2);
   CHECK(of(3e38F) == 2);
-  CHECK((of(-INFINITY) > 0 && of(-INFINITY) < 1e-25F));
-  CHECK((of(-3e38F) > 0 && of(-3e38F) < 1e-25F));
+  CHECK(of(-INFINITY) == 0);
+  CHECK(of(-3e38F) == 0);
   for (const uint32_t bits : {0x7fc00000u, 0x7fc001ffu, 0xffc00101u, 0x7fffffffu}) {
     CHECK(std::isnan(of(std::bit_cast<float>(bits))));
   }
   // By numbers between which its reciprocal is one, too.
-  CHECK(divides(one_plus_erf_kernel(true, true, 1e-35)));
+  CHECK(quotients(one_plus_erf_kernel(true, true, 1e-35)) == 2);
 }
 
 TEST_CASE("special values come out as in C's library") {
