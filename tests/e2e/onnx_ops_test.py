@@ -16,6 +16,9 @@ import onnx_cases
 import onnx_sources
 from onnx_verdicts import EXPECTED_FAILURES, IMPLEMENTATIONS, REFUSED, counts_of, judge
 
+# The targets render the same kernels, so but for the long tests one of them has many cases in one
+# model: what takes `cpu` time is that it starts a compiler for each.
+ALONE, TOGETHER = ("oracle", "llvm"), ("cpu",)
 README = os.path.join(e2e.ROOT, "README.md")
 README_ROW = (r"^\| ([\d,]+) \| oracle, `llvm`, `cpu` \| ([\d,]+) \| ([\d,]+):[^|]*"
               r"\| ([\d,]+):[^|]*\|$")
@@ -30,9 +33,11 @@ def readme_counts(text):
 class Conformance(unittest.TestCase):
     def test_all_cases(self):
         cases = [*onnx_sources.generated_cases(), *onnx_sources.packaged_cases()]
-        with tempfile.TemporaryDirectory() as folder:
-            results = onnx_cases.run_cases(list(onnx_sources.unique(cases)), folder,
-                                           on=IMPLEMENTATIONS, jobs=os.cpu_count())
+        cases, results = list(onnx_sources.unique(cases)), []
+        for on, together in (ALONE, 1), (TOGETHER, 1 if e2e.LONG else 25):
+            with tempfile.TemporaryDirectory() as folder:
+                results += onnx_cases.run_cases(cases, folder, on=on, jobs=os.cpu_count(),
+                                                together=together)
         self.assertEqual(judge(results, REFUSED, EXPECTED_FAILURES), [])
         with open(README, encoding="utf-8") as f:
             written = readme_counts(f.read())

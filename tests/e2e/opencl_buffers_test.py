@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every network on the target `opencl`, with buffers: see opencl_networks.py."""
+"""The networks out of packages on the target `opencl`, with buffers: see opencl_networks.py."""
 
 import unittest
 
@@ -8,11 +8,6 @@ import opencl_networks
 
 @unittest.skipUnless(opencl_networks.HAS_OPENCL, "this machine has no OpenCL device")
 class RealNetworks(opencl_networks.RealNetworks):
-    pass
-
-
-@unittest.skipUnless(opencl_networks.HAS_OPENCL, "this machine has no OpenCL device")
-class Zoo(opencl_networks.Zoo):
     pass
 
 

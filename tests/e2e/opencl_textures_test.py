@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every network on the target `opencl`, with weights and the values between kernels as images: see
-opencl_networks.py."""
+"""The networks out of packages on the target `opencl`, with weights and the values between kernels as
+images: see opencl_networks.py."""
 
 import unittest
 
@@ -9,11 +9,6 @@ import opencl_networks
 
 @unittest.skipUnless(opencl_networks.HAS_OPENCL, "this machine has no OpenCL device")
 class RealNetworks(opencl_networks.RealNetworks):
-    options = opencl_networks.IMAGES
-
-
-@unittest.skipUnless(opencl_networks.HAS_OPENCL, "this machine has no OpenCL device")
-class Zoo(opencl_networks.Zoo):
     options = opencl_networks.IMAGES
 
 
