@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
@@ -323,12 +322,7 @@ double apart_cycles(const Task& task, const Attention& attention) {
 }
 
 std::vector<Knobs> rank_attention(const Task& task, const Attention& attention) {
-  struct Candidate {
-    double cycles;
-    size_t number;
-    Knobs knobs;
-  };
-  std::vector<Candidate> candidates;
+  std::vector<RatedKnobs> candidates;
   const auto lanes = static_cast<int32_t>(attention.lanes);
   const int64_t widest = std::max(attention.key_vectors(), attention.column_vectors());
   int64_t last = 0;
@@ -342,15 +336,10 @@ std::vector<Knobs> rank_attention(const Task& task, const Attention& attention) 
       knobs.rows = static_cast<int32_t>(rows);
       knobs.unroll = static_cast<int32_t>(std::min<int64_t>({attention.depth, attention.keys, 8}));
       if (!fits(attention, cut_attention(task, attention, knobs))) continue;
-      candidates.push_back({attention_cycles(task, attention, knobs), candidates.size(), knobs});
+      candidates.push_back({attention_cycles(task, attention, knobs), knobs});
     }
   }
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tie(a.cycles, a.number) < std::tie(b.cycles, b.number);
-  });
-  std::vector<Knobs> result;
-  for (const Candidate& candidate : candidates) result.push_back(candidate.knobs);
-  return result;
+  return cheapest_first(candidates);
 }
 
 bool pays_to_attend(const Task& joined) {

@@ -2,9 +2,10 @@
 #include "codegen/lower/matrix_conv.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 #include "codegen/ir/graph_constants.h"
+#include "codegen/lower/tile.h"
 #include "codegen/lower/weights.h"
 
 namespace camshaft::lower {
@@ -141,16 +142,13 @@ std::optional<MatrixConv> find_matrix_conv(const Task& task) {
 }
 
 std::vector<Knobs> rank_matrix_tiles(const MatrixConv& conv) {
-  struct Candidate {
-    double cycles;
-    Knobs knobs;
-  };
   const auto split_cycles = [&](int64_t rows, int64_t columns) {
     const double products = static_cast<double>(rows * columns * conv.tile_rows());
     return std::max(products, kLoadCycles * static_cast<double>(rows + columns) * 0.75);
   };
-  std::vector<Candidate> candidates;
-  for (const auto [rows, columns] : {std::pair{2, 2}, {3, 1}, {1, 3}, {2, 1}, {1, 2}, {1, 1}}) {
+  std::vector<RatedKnobs> candidates;
+  // The largest first among equals.
+  for (const auto [rows, columns] : {std::pair{3, 1}, {2, 2}, {2, 1}, {1, 3}, {1, 2}, {1, 1}}) {
     if (rows > conv.row_tiles() || columns > conv.column_tiles()) continue;
     const int64_t row_rest = conv.row_tiles() % rows;
     const int64_t column_rest = conv.column_tiles() % columns;
@@ -168,13 +166,7 @@ std::vector<Knobs> rank_matrix_tiles(const MatrixConv& conv) {
                               row_cycles(column_rest),
                           knobs});
   }
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.cycles, b.knobs.pixels, b.knobs.vectors) <
-           std::tuple(b.cycles, a.knobs.pixels, a.knobs.vectors);
-  });
-  std::vector<Knobs> ranked;
-  for (const Candidate& candidate : candidates) ranked.push_back(candidate.knobs);
-  return ranked;
+  return cheapest_first(candidates);
 }
 
 }  // namespace camshaft::lower

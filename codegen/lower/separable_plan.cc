@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
@@ -299,27 +298,17 @@ double apart_cycles(const Task& task, const SeparableConv& conv) {
 }
 
 std::vector<Knobs> rank_separable(const Task& task, const SeparableConv& conv) {
-  struct Candidate {
-    double cycles;
-    size_t number;
-    Knobs knobs;
-  };
-  std::vector<Candidate> candidates;
+  std::vector<RatedKnobs> candidates;
   for (const int64_t rows : strip_rows(task, conv)) {
     std::vector<Knobs> ranked =
         rank_tiles(task.target, {{rows * conv.columns, 1}}, conv.out_vectors(), conv.lanes);
     ranked.resize(std::min<size_t>(ranked.size(), 4));
     for (Knobs& knobs : ranked) {
       knobs.rows = static_cast<int32_t>(rows);
-      candidates.push_back({separable_cycles(task, conv, knobs), candidates.size(), knobs});
+      candidates.push_back({separable_cycles(task, conv, knobs), knobs});
     }
   }
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tie(a.cycles, a.number) < std::tie(b.cycles, b.number);
-  });
-  std::vector<Knobs> result;
-  for (const Candidate& candidate : candidates) result.push_back(candidate.knobs);
-  return result;
+  return cheapest_first(candidates);
 }
 
 bool pays_to_separate(const Task& joined) {

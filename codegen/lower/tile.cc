@@ -2,7 +2,6 @@
 #include "codegen/lower/tile.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace camshaft::lower {
@@ -96,13 +95,18 @@ double reduction_step_cycles(const CpuTarget& target, const std::vector<Strip>& 
   return cycles;
 }
 
+std::vector<Knobs> cheapest_first(const std::vector<RatedKnobs>& candidates) {
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < candidates.size(); ++i) order.emplace_back(candidates[i].cycles, i);
+  std::sort(order.begin(), order.end());
+  std::vector<Knobs> ranked;
+  for (const auto& [cycles, i] : order) ranked.push_back(candidates[i].knobs);
+  return ranked;
+}
+
 std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>& strips,
                               int64_t vectors, int32_t lanes) {
-  struct Candidate {
-    double cycles;
-    Knobs knobs;
-  };
-  std::vector<Candidate> candidates;
+  std::vector<RatedKnobs> candidates;
   int64_t longest = 1;
   for (const Strip& strip : strips) longest = std::max(longest, strip.rows);
   const int32_t registers = target.vector_registers;
@@ -120,13 +124,7 @@ std::vector<Knobs> rank_tiles(const CpuTarget& target, const std::vector<Strip>&
       candidates.push_back({cycles, knobs});
     }
   }
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.cycles, a.knobs.pixels, a.knobs.vectors) <
-           std::tuple(b.cycles, b.knobs.pixels, b.knobs.vectors);
-  });
-  std::vector<Knobs> ranked;
-  for (const Candidate& candidate : candidates) ranked.push_back(candidate.knobs);
-  return ranked;
+  return cheapest_first(candidates);
 }
 
 std::vector<Stmt> in_register_order(std::vector<std::vector<Stmt>> by_pixel) {

@@ -47,6 +47,14 @@ std::vector<TileRun> split_evenly(int64_t rows, int64_t most);
 double reduction_step_cycles(const CpuTarget& target, const std::vector<Strip>& strips,
                              int64_t vectors, const Knobs& knobs);
 
+// Knobs, and the cycles that they take by a model.
+struct RatedKnobs {
+  double cycles = 0;
+  Knobs knobs;
+};
+// By cycles, equal ones in their order.
+std::vector<Knobs> cheapest_first(const std::vector<RatedKnobs>& candidates);
+
 // Knobs for tiles that fit the target's registers, cheapest first by the model: cycles of a
 // reduction step are the most of multiply-adds, loads, and (for small tiles) the latency of the
 // chain.

@@ -2,7 +2,6 @@
 #include "codegen/lower/winograd_plan.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "codegen/ir/graph_constants.h"
 #include "codegen/ir/literal.h"
@@ -169,12 +168,7 @@ double winograd_cycles(const Task& task, const WinogradConv& conv, const Knobs& 
 }
 
 std::vector<Knobs> rank_winograd(const Task& task, const WinogradConv& conv) {
-  struct Candidate {
-    double cycles;
-    size_t number;
-    Knobs knobs;
-  };
-  std::vector<Candidate> candidates;
+  std::vector<RatedKnobs> candidates;
   for (const int32_t outputs : accurate_winograds(task, conv)) {
     const int64_t tiles = conv.tiles(outputs);
     for (const int64_t block : block_sizes(tiles)) {
@@ -185,16 +179,11 @@ std::vector<Knobs> rank_winograd(const Task& task, const WinogradConv& conv) {
         knobs.winograd = outputs;
         knobs.block = static_cast<int32_t>(block);
         const double cycles = winograd_cycles(task, conv, knobs);
-        candidates.push_back({cycles, candidates.size(), knobs});
+        candidates.push_back({cycles, knobs});
       }
     }
   }
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tie(a.cycles, a.number) < std::tie(b.cycles, b.number);
-  });
-  std::vector<Knobs> result;
-  for (const Candidate& candidate : candidates) result.push_back(candidate.knobs);
-  return result;
+  return cheapest_first(candidates);
 }
 
 bool pays_conv_winograd(const Task& task) {
