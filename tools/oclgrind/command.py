@@ -33,11 +33,15 @@ NETWORKS = (
 def prepare(camshaft, networks, folder, is_whole):
     """Writes the simulations of networks and their list: (its entries, sentences on the arenas)."""
     checks, wrong = [], []
-    for path in networks:
+    for index, path in enumerate(networks):
         network = os.path.splitext(os.path.basename(path))[0]
+        if any(os.path.basename(other) == os.path.basename(path) for other in networks[:index]):
+            network += "_%d" % index
         plan = os.path.join(folder, network + ".plan")
-        subprocess.run([camshaft, "compile", path, "--target", "opencl", "-o", plan], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        done = subprocess.run([camshaft, "compile", path, "--target", "opencl", "-o", plan],
+                              check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Unsupported(done.stderr)
         launches, problems = read_launches(camshaft, plan)
         os.remove(plan)
         wrong += ["%s: %s" % (network, problem) for problem in problems]
