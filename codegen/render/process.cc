@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace camshaft::render {
 
@@ -171,38 +171,6 @@ base::Result<ProcessResult> run_process(const std::vector<std::string>& argv,
   CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> said, errors.content());
   result.output = base::as_text(said);
   return result;
-}
-
-base::Result<TemporaryFolder> TemporaryFolder::make() {
-  const char* parent = std::getenv("TMPDIR");
-  std::string path =
-      std::string(parent == nullptr || *parent == 0 ? "/tmp" : parent) + "/camshaft-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) {
-    return base::fail_errno(base::Code::kIo, "render.temporary_folder", errno,
-                            "can't make a temporary folder %s; set TMPDIR to a writable folder",
-                            path.c_str());
-  }
-  return TemporaryFolder(path);
-}
-
-base::Status TemporaryFolder::write(const std::string& name, base::Bytes bytes) const {
-  std::FILE* output = std::fopen(file(name).c_str(), "wb");
-  const bool is_written =
-      output != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), output) == bytes.size();
-  const int error = errno;
-  const bool is_closed = output != nullptr && std::fclose(output) == 0;
-  if (is_written && is_closed) return base::ok();
-  return base::fail_errno(base::Code::kIo, "render.temporary_folder", is_written ? errno : error,
-                          "can't write %s", file(name).c_str());
-}
-
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
-    : path_(std::exchange(other.path_, "")) {}
-
-TemporaryFolder::~TemporaryFolder() {
-  if (path_.empty()) return;
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace camshaft::render

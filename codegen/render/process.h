@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Other programs: finding them, running them, and a private folder for their files.
+// Other programs: finding them, running them, and files of theirs that lie in memory.
 #pragma once
 
 #include <string>
@@ -56,28 +56,5 @@ struct ProcessStreams {
 base::Result<ProcessResult> run_process(const std::vector<std::string>& argv,
                                         const std::string& folder,
                                         const ProcessStreams& streams = {});
-
-// A new folder that only this user can enter, removed with the files in it at the end of the
-// object's life. Lies in TMPDIR, or /tmp.
-class TemporaryFolder {
- public:
-  static base::Result<TemporaryFolder> make();
-
-  TemporaryFolder(TemporaryFolder&& other) noexcept;
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-
-  const std::string& path() const { return path_; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  // Writes a new file in the folder.
-  base::Status write(const std::string& name, base::Bytes bytes) const;
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-
-  std::string path_;
-};
 
 }  // namespace camshaft::render

@@ -59,9 +59,8 @@ class OnnxRuntimeReference final : public Reference {
                         "there is no Python with onnxruntime: run tools/setup.sh, name one in "
                         "CAMSHAFT_PYTHON, or use --engine oracle");
     }
-    CAMSHAFT_TRY_ASSIGN(render::TemporaryFolder folder, render::TemporaryFolder::make());
     return std::unique_ptr<Reference>(new OnnxRuntimeReference(
-        model, {python, script->string(), fs::absolute(model).string()}, plan, std::move(folder)));
+        model, {python, script->string(), fs::absolute(model).string()}, plan));
   }
 
   const std::string& engine() const override { return engine_; }
@@ -71,24 +70,23 @@ class OnnxRuntimeReference final : public Reference {
     for (size_t i = 0; i < inputs.size(); ++i) {
       named.push_back({plan_.info().inputs[i].name, inputs[i]});
     }
-    CAMSHAFT_TRY(io::write_npz(folder_.file("in.npz"), named));
+    CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> given, io::encode_npz(named));
+    CAMSHAFT_TRY_ASSIGN(const render::MemoryFile input, render::MemoryFile::make(given));
+    CAMSHAFT_TRY_ASSIGN(const render::MemoryFile output, render::MemoryFile::make());
     std::vector<std::string> command = command_;
-    command.insert(command.end(),
-                   {"--inputs", folder_.file("in.npz"), "--outputs", folder_.file("out.npz")});
-    CAMSHAFT_TRY_ASSIGN(const render::ProcessResult done,
-                        render::run_process(command, folder_.path()));
-    if (done.exit_code != 0 || !fs::exists(folder_.file("out.npz"))) return failure(done);
-    CAMSHAFT_TRY_ASSIGN(std::vector<NamedTensor> outputs, io::read_npz(folder_.file("out.npz")));
+    command.insert(command.end(), {"--inputs", input.path(), "--outputs", output.path()});
+    CAMSHAFT_TRY_ASSIGN(const render::ProcessResult done, render::run_process(command, "/"));
+    CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> found, output.content());
+    if (done.exit_code != 0 || found.empty()) return failure(done);
+    CAMSHAFT_TRY_ASSIGN(std::vector<NamedTensor> outputs,
+                        io::parse_npz(found, "what ONNX Runtime gave"));
     return select_outputs(plan_.info(), std::move(outputs), "ONNX Runtime");
   }
 
  private:
   OnnxRuntimeReference(std::string model, std::vector<std::string> command,
-                       const plan::PlanFile& plan, render::TemporaryFolder folder)
-      : model_(std::move(model)),
-        command_(std::move(command)),
-        plan_(plan),
-        folder_(std::move(folder)) {}
+                       const plan::PlanFile& plan)
+      : model_(std::move(model)), command_(std::move(command)), plan_(plan) {}
 
   // The script's own sentence, or what became of it without one.
   base::Status failure(const render::ProcessResult& done) const {
@@ -110,7 +108,6 @@ class OnnxRuntimeReference final : public Reference {
   std::string model_;                 // as the user wrote it
   std::vector<std::string> command_;  // and then the files
   const plan::PlanFile& plan_;
-  render::TemporaryFolder folder_;
   std::string engine_ = "onnxruntime";
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/render/process.h"
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,18 +36,6 @@ TEST_CASE("without files, standard input is empty and both outputs are told toge
   REQUIRE(done);
   CHECK(done->output == "a\nb\n");
   CHECK(done->exit_code == 3);
-}
-
-TEST_CASE("a temporary folder goes with its object") {
-  std::string path;
-  {
-    const auto folder = render::TemporaryFolder::make();
-    REQUIRE(folder);
-    path = folder->path();
-    REQUIRE(folder->write("file", {}).is_ok());
-    CHECK(std::filesystem::exists(path + "/file"));
-  }
-  CHECK_FALSE(std::filesystem::exists(path));
 }
 
 }  // namespace

@@ -105,16 +105,15 @@ Kernel busy_kernel(int32_t lanes) {
 TEST_CASE("the C compiles without a warning") {
   const auto clang = render::find_clang();
   REQUIRE(clang);
-  const auto folder = render::TemporaryFolder::make();
-  REQUIRE(folder);
   const auto text = render::render_c({busy_kernel(1), busy_kernel(8), gemm_tile(6, 2, 8)},
                                      render_test::target_of("cpu:haswell"));
   REQUIRE(text);
   const auto compile = [&](const std::string& source) {
-    REQUIRE(folder->write("kernels.c", std::as_bytes(std::span(source))).is_ok());
-    auto result = render::run_process({*clang, "-std=c17", "-ffreestanding", "-march=haswell",
-                                       "-Wall", "-Werror", "-fsyntax-only", "kernels.c"},
-                                      folder->path());
+    const auto input = render::MemoryFile::make(std::as_bytes(std::span(source)));
+    REQUIRE(input);
+    auto result = render::run_process({*clang, "-x", "c", "-std=c17", "-ffreestanding",
+                                       "-march=haswell", "-Wall", "-Werror", "-fsyntax-only", "-"},
+                                      "/", {&*input, nullptr});
     REQUIRE(result);
     return *result;
   };
@@ -161,18 +160,17 @@ ir::Kernel texel_kernel() {
 TEST_CASE("the OpenCL C compiles without a warning") {
   const auto clang = render::find_clang();
   REQUIRE(clang);
-  const auto folder = render::TemporaryFolder::make();
-  REQUIRE(folder);
   const auto text =
       render::render_opencl({busy_kernel(1), busy_kernel(8), gemm_tile(6, 2, 4), texel_kernel()},
                             render_test::target_of("opencl"));
   REQUIRE(text);
   const auto compile = [&](const std::string& source) {
-    REQUIRE(folder->write("kernels.cl", std::as_bytes(std::span(source))).is_ok());
+    const auto input = render::MemoryFile::make(std::as_bytes(std::span(source)));
+    REQUIRE(input);
     auto result = render::run_process(
         {*clang, "-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header", "-Wall",
-         "-Werror", "-Wno-unused-parameter", "-fsyntax-only", "kernels.cl"},
-        folder->path());
+         "-Werror", "-Wno-unused-parameter", "-fsyntax-only", "-"},
+        "/", {&*input, nullptr});
     REQUIRE(result);
     return *result;
   };

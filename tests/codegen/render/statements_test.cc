@@ -58,8 +58,8 @@ Kernel tile_kernel(int32_t rows, int32_t lanes, bool fma) {
 }
 
 // Gathers with vector indices from an index array, loads with every stride that is shuffled and
-// some that aren't, from a base that is a choice, and scatters to a permuted place. The strided array
-// ends where the last lane is.
+// some that aren't, from a base that is a choice, and scatters to a permuted place. The strided
+// array ends where the last lane is.
 Kernel gather_kernel(DType dtype, int32_t lanes) {
   constexpr int64_t kElements = 256;
   Kernel k;
