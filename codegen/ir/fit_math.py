@@ -158,6 +158,7 @@ SIN_TAIL = odd_tail(mp.sin, 1, mpf(-1) / 6)
 TANH_TAIL = odd_tail(mp.tanh, 1, mpf(-1) / 3)
 ATAN_TAIL = odd_tail(mp.atan, 1, mpf(-1) / 3)
 ATANH_TAIL = odd_tail(lambda s: 2 * mp.atanh(s), 2, mpf(2) / 3)
+EXP2_RATIO = series(lambda r: (mpf(2) ** r - 1) / r, mpf("1e-16"), lambda r: LN2)
 ERF_RATIO = series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, mpf("1e-16"),
                    lambda z: 2 / mp.sqrt(mp.pi) - 1 - z * 2 / mp.sqrt(mp.pi) / 3)
 
@@ -217,6 +218,8 @@ FITS = {
     "ErfF64": (ERF_RATIO, root_weight(1, mp.erf), range(12), 0, mpf("0.875") ** 2, to_f64,
                "erf(x), in x^2"),
     "LogErfcF32": (log_erfc, mp.erfc, range(8), mpf("0.875"), 4, to_f32, "erf(x)"),
+    "Exp2F32": (EXP2_RATIO, lambda r: r / mpf(2) ** r, range(6), mpf("-0.5005"), mpf("0.5005"),
+                to_f32, "2^r"),
     "PowerRatio": (lambda m: mp.mpf(2) ** (m - 1) / m, lambda m: m / mp.mpf(2) ** (m - 1), range(4),
                    1, 2, to_f32, "2^f, in 1 + f"),
     "LogErfcF64": (log_erfc, mp.erfc, range(20), mpf("0.875"), 6, to_f64, "erf(x)"),

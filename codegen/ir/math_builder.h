@@ -101,6 +101,10 @@ ExprId expm1_of_reduced(MathBuilder& m, ExprId r);
 // exp(x) where that is a normal number: what expand_exp() gives, in two thirds of the operations.
 ExprId normal_exp(MathBuilder& m, ExprId x);
 
+// exp(x) in f32 for x of at most 0, within 2^-23 (1 + |x|), relatively; 0 where it is below 2^-126;
+// NaN stays. In half of the operations of expand_exp(): what sums of such numbers need.
+ExprId exp_below_one(MathBuilder& m, ExprId x);
+
 // x = 2^exponent * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), for x > 0 and finite.
 struct LogReduction {
   ExprId f = kNoExpr;

@@ -17,6 +17,11 @@ constexpr double kExpF64[] = {0x1.000000000000bp-1,  0x1.55555555554e7p-3,  0x1.
                               0x1.a01993ed627f7p-16, 0x1.71df453b66fdep-19, 0x1.28b34f63ca26fp-22,
                               0x1.ad5aa67199a35p-26};
 
+// (2^r - 1) / r on [-0.5005, 0.5005], by fit_math.py.
+// Exp2F32: degree 5, error 2^-27.5 of 2^r
+constexpr double kExp2F32[] = {0.693147242,   0.240226552,   0.0555026196,
+                               0.00961735286, 0.00134231988, 0.000156864218};
+
 std::span<const double> tail_of(const MathBuilder& m) {
   if (m.is_f32()) return kExpF32;
   return kExpF64;
@@ -40,6 +45,16 @@ ExprId normal_exp(MathBuilder& m, ExprId x) {
   const auto [r, n] = reduce_exp(m, x);
   const ExprId tail = m.fma(m.polynomial(r, tail_of(m)), r, m.real(1));
   return m.mul(m.fma(tail, r, m.real(1)), m.power_of_two(n));
+}
+
+// 2^n is 0 for n = -127, the least that there is.
+ExprId exp_below_one(MathBuilder& m, ExprId x) {
+  const ExprId power = m.op(KOp::kMax, m.real(-127), m.mul(x, m.real(kLog2E)));
+  const ExprId magic = m.real(m.format().rounding_magic);
+  const ExprId shifted = m.add(power, magic);
+  const ExprId r = m.sub(power, m.sub(shifted, magic));
+  const ExprId value = m.fma(m.polynomial(r, kExp2F32), r, m.real(1));
+  return m.mul(value, m.power_of_two(m.bits(shifted)));
 }
 
 ExprId expand_exp(MathBuilder& m, ExprId x) {

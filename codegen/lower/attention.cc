@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/ir/math_builder.h"
 #include "codegen/lower/attention_plan.h"
 #include "codegen/lower/frame.h"
 #include "codegen/lower/strategy_list.h"
@@ -44,6 +45,7 @@ class Emitter {
         frame_(task, "attention", knobs),
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays),
+        math_(&kernel_, task.target.math, {DType::kFloat32, 1}),
         k_{a_.k, a_.depth, a_.keys, std::min<int64_t>(knobs.vectors, a_.key_vectors())},
         v_{a_.v, a_.keys, a_.columns, std::min<int64_t>(knobs.vectors, a_.column_vectors())} {
     add_panels();
@@ -408,7 +410,7 @@ class Emitter {
       std::vector<Stmt> body;
       const ExprId at = in_strip(key_);
       if (kind == ReduceKind::kSum) {
-        ExprId power = evaluator_.value(a_.powers, at_);
+        ExprId power = ir::exp_below_one(math_, evaluator_.value(a_.exponents, at_));
         if (used < a_.lanes) {
           const ExprId is_there = kernel_.binary(KOp::kLt, lane, kernel_.int_const(used));
           power = kernel_.select(is_there, power, kernel_.float_const(0));
@@ -465,6 +467,7 @@ class Emitter {
   Frame frame_;
   Kernel& kernel_;
   Evaluator evaluator_;
+  ir::MathBuilder math_;
   Panel k_, v_;
   ir::ArrayId rows_ = -1;     // of Q
   ir::ArrayId strip_ = -1;    // of logits, then powers, then, without a divisor, probabilities

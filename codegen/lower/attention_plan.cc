@@ -273,6 +273,7 @@ std::optional<Attention> find_attention(const Task& task) {
       full.back() == task.type(a.scores).shape.back() && task.type(a.product).elements() > 0 &&
       task.type(a.q).elements() > 0 && task.type(a.scores).elements() > 0;
   if (!are_floats || !have_shapes || !has_form(task, a)) return std::nullopt;
+  a.exponents = task.node(a.powers).inputs[0];
   a.divisor = divisor_of(task, a);
   a.moved = moved_at_the_end(task);
   measure(task, a);

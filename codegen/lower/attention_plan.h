@@ -15,7 +15,8 @@ namespace camshaft::lower {
 // operands are made of their leaves by is index functions and casts. For each of `batches`:
 //   scores         [rows, keys] = Q [rows, depth] K [depth, keys]
 //   logits         = f(scores)
-//   powers         exp(logits - the row's maximum)
+//   exponents      logits - the row's maximum
+//   powers         exp(exponents)
 //   probabilities  of each row: of powers and of their sum
 //   product        [rows, columns] = probabilities V [keys, columns]
 // Between the products a row may have another shape than in them: batches and rows are axes of
@@ -24,7 +25,7 @@ struct Attention {
   NodeId product = ir::kNoNode, scores = ir::kNoNode;
   NodeId q = ir::kNoNode, k = ir::kNoNode, v = ir::kNoNode;
   NodeId logits = ir::kNoNode, maximum = ir::kNoNode;
-  NodeId powers = ir::kNoNode, sum = ir::kNoNode;
+  NodeId exponents = ir::kNoNode, powers = ir::kNoNode, sum = ir::kNoNode;
   NodeId probabilities = ir::kNoNode;
   // Where probabilities are exponentials over a number of their row, which is at least 1: that
   // number. Then it is the product's rows that are divided, of which there are fewer elements.

@@ -12,6 +12,7 @@
 
 #include "codegen/ir/kernel_passes.h"
 #include "codegen/ir/kernel_rewrite.h"
+#include "codegen/ir/math_builder.h"
 
 using namespace camshaft::ir;
 
@@ -336,6 +337,50 @@ TEST_CASE("1 + erf(x) of special numbers, and what is another function") {
   }
   // By numbers between which its reciprocal is one, too.
   CHECK(quotients(one_plus_erf_kernel(true, true, 1e-35)) == 2);
+}
+
+TEST_CASE("exp of what is not positive") {
+  for (const bool fma : {false, true}) {
+    Kernel kernel;
+    const ValueType type = {DType::kFloat32, kLanes};
+    const ArrayId from = kernel.add_param("x", type.dtype, kLanes, false);
+    const ArrayId to = kernel.add_param("out", type.dtype, kLanes, true);
+    const ExprId zero = kernel.int_const(0);
+    MathSupport support;
+    support.fma = fma;
+    MathBuilder m(&kernel, support, type);
+    kernel.body = {make_store(to, zero, exp_below_one(m, kernel.load(from, zero, kLanes)))};
+    std::vector<float> x(kLanes), out(kLanes);
+    void* params[] = {x.data(), out.data()};
+    const auto run = [&] { REQUIRE(interpret_kernel(kernel, params, 0, 1).is_ok()); };
+    std::mt19937_64 random(6);
+    double worst = 0;
+    for (int64_t done = 0; done < sample_count(); done += kLanes) {
+      for (float& each : x) each = between<float>(done % 2 == 0 ? -1 : -87, 0)(random);
+      run();
+      for (size_t i = 0; i < x.size(); ++i) {
+        const Wide exact = expl(static_cast<Wide>(x[i]));
+        const Wide error = std::fabs(out[i] - exact) / exact / (1 + std::fabs(x[i]));
+        worst = std::max(worst, static_cast<double>(error));
+      }
+    }
+    CAPTURE(fma, std::log2(worst));
+    CHECK(worst < std::exp2(-23));
+    CHECK(worst > std::exp2(-27));
+    std::fill(x.begin(), x.end(), -88.0F);
+    x[0] = 0;
+    x[1] = -INFINITY;
+    x[2] = -3e38F;
+    x[3] = NAN;
+    x[4] = std::bit_cast<float>(0x7fc001ffu);
+    run();
+    CHECK(out[0] == 1);
+    CHECK(out[1] == 0);
+    CHECK(out[2] == 0);
+    CHECK(std::isnan(out[3]));
+    CHECK(std::isnan(out[4]));
+    CHECK(out[5] == 0);
+  }
 }
 
 TEST_CASE("special values come out as in C's library") {
