@@ -73,7 +73,7 @@ bool is_signature_good(base::Bytes signed_bytes, const Signature& signature, con
 }
 
 base::Result<PublicKey> load_public_key(const std::string& path) {
-  CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, base::read_file(path, 1024));
+  CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, base::read_file(path, kMostKeyFileBytes));
   PublicKey key;
   std::string_view text = base::as_text(bytes);
   while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);

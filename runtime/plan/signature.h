@@ -18,6 +18,8 @@ using Signature = std::array<uint8_t, 64>;
 using Digest = std::array<uint8_t, 32>;
 
 inline constexpr uint32_t kSchemeEd25519Blake2b = 1;
+// What is read of a file that is given as a key: enough to say that it is none.
+inline constexpr uint64_t kMostKeyFileBytes = 64 << 20;
 
 // The last kTrailerBytes of a signed file.
 struct Trailer {

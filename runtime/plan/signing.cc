@@ -48,7 +48,7 @@ SigningKey SigningKey::from_seed(const Seed& seed) {
 }
 
 base::Result<SigningKey> SigningKey::load(const std::string& path) {
-  CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> bytes, base::read_file(path, 1024));
+  CAMSHAFT_TRY_ASSIGN(std::vector<std::byte> bytes, base::read_file(path, kMostKeyFileBytes));
   const Wiped<std::vector<std::byte>> wiped_bytes(bytes);
   std::array<std::byte, 64> raw{};
   const Wiped<std::array<std::byte, 64>> wiped_raw(raw);

@@ -215,8 +215,11 @@ class Verify(models.CommandTest):
             self.camshaft("verify", bad, "--key", self.path("mine.pub"), code=DAMAGED)
             self.camshaft("run", bad, "--random", "--key", self.path("mine.pub"), code=DAMAGED)
         self.camshaft("verify", plan, "--key", self.path("none.pub"), code=USAGE)
-        self.camshaft("compile", self.path("dense.onnx"), "-o", plan, "--sign",
-                      self.path("dense.onnx"), code=USAGE)
+        self.assertIn("is no public key", self.camshaft("verify", plan, "--key", plan,
+                                                        code=USAGE).stderr)
+        done = self.camshaft("compile", self.path("dense.onnx"), "-o", plan, "--sign", plan,
+                             code=USAGE)
+        self.assertIn("is no signing key", done.stderr)
 
 
 class Devices(models.CommandTest):
@@ -289,6 +292,12 @@ class Usage(models.CommandTest):
                 ("--device", "", "the name is empty")):
             self.assertIn(option + ": " + sentence,
                           self.camshaft("bench", "a", option, value, code=USAGE).stderr)
+        for arguments in (["run", ""], ["inspect", ""], ["compile", "", "-o", "a"],
+                          ["compile", "a", "-o", ""], ["run", "a", "--output", ""],
+                          ["compile", "a", "-o", "b", "--tuning-db", ""],
+                          ["compile", "a", "-o", "b", "--dump", ""], ["inspect", "a", "--diff", ""],
+                          ["compile", "a", "-o", "b", "--driver-binary", ""]):
+            self.assertIn(": the name is empty", self.camshaft(*arguments, code=USAGE).stderr)
         for arguments, sentence in ((["a", "--threads", "99"], "there is no option --threads;"),
                                     (["a", "-x"], "there is no option -x;"),
                                     (["a", "b", "c"], "'b' is one argument too many;")):

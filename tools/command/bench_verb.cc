@@ -183,8 +183,7 @@ void declare_options(CLI::App& app, BenchOptions& options) {
   app.add_option("--pin", options.cpus,
                  "CPUs for the plan's threads, such as 2 or 4-7: one each, the first for the "
                  "calling thread")
-      ->type_name("CPUS")
-      ->check(not_empty());
+      ->type_name("CPUS");
   app.add_option("--priority", options.priority, "Run with SCHED_FIFO at this priority")
       ->type_name("N")
       ->check(CLI::Range(1, 99));

@@ -83,6 +83,19 @@ std::string unknown_sentence(const Verb& verb, const std::vector<std::string>& w
   return what + "; see camshaft " + verb.name + " --help";
 }
 
+// Of the first argument that is empty, a variable of the caller's script that isn't set, and not
+// the wish for none. Empty: there is no such argument.
+std::string empty_sentence(const Verb& verb, const CLI::App& options) {
+  for (const CLI::Option* option : options.get_options()) {
+    const std::vector<std::string>& given = option->results();
+    if (std::find(given.begin(), given.end(), "") == given.end()) continue;
+    return option->get_name() + ": the name is empty: write one" +
+           (option->get_required() ? "" : ", or leave it out") + "; see camshaft " + verb.name +
+           " --help";
+  }
+  return "";
+}
+
 int run_verb(const Verb& verb, int count, const char* const* arguments) {
   CLI::App options(verb.summary, std::string("camshaft ") + verb.name);
   options.formatter(std::make_shared<HelpFormatter>());
@@ -92,6 +105,8 @@ int run_verb(const Verb& verb, int count, const char* const* arguments) {
     const Action action = verb.declare(options);
     options.add_flag("--json", json, "Print the result as one JSON document");
     options.parse(count - 1, arguments + 1);
+    const std::string empty = empty_sentence(verb, options);
+    if (!empty.empty()) return console.fail(base::Code::kInvalidArgument, {empty});
     return action(console);
   } catch (const CLI::CallForHelp&) {
     std::fputs(options.help().c_str(), stdout);

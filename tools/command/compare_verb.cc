@@ -123,8 +123,7 @@ void declare_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"onnxruntime", "oracle"}))
       ->capture_default_str();
   app.add_option("--ref-device", options.reference.device, "Device for a reference plan")
-      ->type_name("NAME")
-      ->check(not_empty());
+      ->type_name("NAME");
   app.add_option("--atol", options.tolerance.atol, "Absolute tolerance")
       ->type_name("X")
       ->check(zero_or_more())

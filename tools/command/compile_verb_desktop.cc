@@ -435,8 +435,7 @@ void declare_options(CLI::App& app, Options& options) {
       ->type_name("INPUT")
       ->allow_extra_args(false);
   app.add_option("--sign", options.sign, "Sign with the Ed25519 key in this file")
-      ->type_name("FILE")
-      ->check(not_empty());
+      ->type_name("FILE");
   add_driver_binary_option(app, options.driver_binaries);
   app.add_option("--disable-pass", options.disabled_passes,
                  "Leave out a pass, to find a wrong one; 'graph after NAME' of --dump names them")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks of numbers and names on the command line, whose answers are sentences.
+// Checks of numbers on the command line, whose answers are sentences.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -53,15 +53,6 @@ inline CLI::Validator percent() {
         const bool is_number = end != text.c_str() && *end == '\0';
         if (is_number && value >= 1e-6 && value <= 100) return {};
         return "write numbers from 0.000001 to 100, as in 50,99,99.9, not '" + text + "'";
-      },
-      "");
-}
-
-// An empty name is a variable of the caller's script that isn't set, and not the wish for no name.
-inline CLI::Validator not_empty() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        return text.empty() ? "the name is empty: write one, or leave the option out" : "";
       },
       "");
 }

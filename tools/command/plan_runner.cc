@@ -6,7 +6,6 @@
 
 #include "devices/registry.h"
 #include "runtime/session/target.h"
-#include "tools/command/number_checks.h"
 #include "tools/command/text.h"
 
 namespace camshaft::command {
@@ -59,17 +58,14 @@ void add_plan_options(CLI::App& app, PlanOptions& options, bool runs) {
   app.add_option("PLAN", options.path, "The plan file")->required();
   app.add_option("--key", options.key,
                  "File of the public key with which the plan must be signed (32 bytes or hex)")
-      ->type_name("FILE")
-      ->check(not_empty());
+      ->type_name("FILE");
   if (!runs) return;
   app.add_option("--device,-d", options.device,
                  "Device to run on, as 'camshaft devices' lists it, such as cpu; by default the "
                  "first that fits the plan")
-      ->type_name("NAME")
-      ->check(not_empty());
+      ->type_name("NAME");
   app.add_option("--target", options.target, "Target to take from a plan that holds several")
-      ->type_name("NAME")
-      ->check(not_empty());
+      ->type_name("NAME");
 }
 
 Result<plan::PlanFile> open_plan_file(const std::string& path, const std::string& key) {
