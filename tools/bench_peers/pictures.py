@@ -11,7 +11,7 @@ from bench_peers.places import ROOT
 
 def photo(height, width):
     """A picture of the demo as [1, 3, height, width] in [0, 1]."""
-    with Image.open(os.path.join(ROOT, "docs", "demo.png")) as image:
+    with Image.open(os.path.join(ROOT, "tools", "bench_peers", "photo.png")) as image:
         pixels = np.asarray(image.convert("RGB").resize((width, height)), np.float32) / 255
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
 
