@@ -2,6 +2,7 @@
 """tools/oclgrind: what it makes of a plan's launches, which parts a quick check runs, its results;
 where oclgrind is installed, that planted faults are found."""
 
+import io
 import json
 import os
 import re
@@ -10,11 +11,12 @@ import stat
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 
-from oclgrind import launches, planted, runs, simulation  # noqa: E402
+from oclgrind import command, launches, planted, runs, simulation  # noqa: E402
 from oclgrind.launches import Argument, Launch  # noqa: E402
 
 # As a plan has it: a body, and the kernel.
@@ -137,6 +139,36 @@ class Results(unittest.TestCase):
         clean, dirty, late = runs.run_all(self.folder, self.out, 2, 0.05, waits)
         self.assertEqual((clean, dirty, sorted(late)), (0, [], ["long", "short"]))
         self.assertEqual(runs.run_all(self.folder, self.out, 2, None, self.program("exit 0"))[0], 2)
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        # Stands for the command: says how it was called, and fails.
+        path = os.path.join(self.folder, "camshaft")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\necho $* >&2; exit 1")
+        os.chmod(path, stat.S_IRWXU)
+
+    def run_it(self, *arguments):
+        with mock.patch("sys.stdout", io.StringIO()):
+            return command.main(["--build", self.folder, "--prepare",
+                                 os.path.join(self.folder, "out"), *arguments])
+
+    def test_a_network_that_is_not_there_is_an_error(self):
+        self.assertEqual(self.run_it(__file__, "/no/net.onnx"),
+                         "/no/net.onnx: there is no such file")
+
+    def test_nothing_to_check_is_an_error(self):
+        with mock.patch.object(command, "NETWORKS", ("/no/net.onnx",)):
+            self.assertEqual(self.run_it(), "there is nothing to check")
+
+    def test_compile_gets_what_follows_two_dashes(self):
+        said = self.run_it("--quick", __file__, "--", "--dtype", "f16", "--shape", "x=1x3")
+        self.assertTrue(said.startswith("compile %s --target opencl" % __file__), said)
+        self.assertTrue(said.endswith(" --dtype f16 --shape x=1x3\n"), said)
 
 
 @unittest.skipUnless(shutil.which("oclgrind-kernel"), "oclgrind is not on this machine")

@@ -8,6 +8,10 @@ Each different launch of a plan runs alone, on buffers of exactly its arguments'
 before it have written follows from the plan (launches.check_arena) and from the whole check, which
 finds what a kernel leaves unwritten. Kernels with planted faults are run first. What was run, and
 the results, stay in BUILD/oclgrind.
+
+What follows -- is for `camshaft compile`:
+
+    build/venv/bin/python tools/oclgrind --quick net.onnx -- --dtype f16 --shape x=1x3x64x64
 """
 
 import argparse
@@ -30,16 +34,16 @@ NETWORKS = (
 )
 
 
-def prepare(camshaft, networks, folder, is_whole):
-    """Writes the simulations of networks and their list: (its entries, sentences on the arenas)."""
+def prepare(compile_options, camshaft, networks, folder, is_whole):
+    """Writes the simulations of networks and their list; sentences on the arenas."""
     checks, wrong = [], []
     for index, path in enumerate(networks):
         network = os.path.splitext(os.path.basename(path))[0]
         if any(os.path.basename(other) == os.path.basename(path) for other in networks[:index]):
             network += "_%d" % index
         plan = os.path.join(folder, network + ".plan")
-        done = subprocess.run([camshaft, "compile", path, "--target", "opencl", "-o", plan],
-                              check=False, capture_output=True, text=True)
+        done = subprocess.run([camshaft, "compile", path, "--target", "opencl", "-o", plan,
+                               *compile_options], check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise Unsupported(done.stderr)
         launches, problems = read_launches(camshaft, plan)
@@ -52,9 +56,11 @@ def prepare(camshaft, networks, folder, is_whole):
                            "of": launch.groups, "unit": "groups" if launch.group > 1 else "items",
                            "cost": parts * launch.cost // launch.groups})
         print("%-24s %d different launches" % (network, len(launches)), flush=True)
+    if not checks:
+        raise Unsupported("there is nothing to check")
     with open(os.path.join(folder, "list.json"), "w", encoding="utf-8") as f:
         json.dump(checks, f, indent=1)
-    return checks, wrong
+    return wrong
 
 
 def check(options, camshaft, networks, folder):
@@ -62,8 +68,7 @@ def check(options, camshaft, networks, folder):
     count, wrong = check_planted(folder)
     print("planted faults: %d, %d not found" % (count, len(wrong)), flush=True)
     for is_whole in ((False,) if options.quick else (False, True)):
-        _, problems = prepare(camshaft, networks, folder, is_whole)
-        wrong += problems
+        wrong += prepare(options.compile_options, camshaft, networks, folder, is_whole)
         out = os.path.join(folder, "whole.txt" if is_whole else "quick.txt")
         clean, dirty, late = run_all(folder, out, options.jobs)
         print("%s: %d clean, %d with findings" % ("whole" if is_whole else "quick", clean,
@@ -74,7 +79,8 @@ def check(options, camshaft, networks, folder):
     return not wrong
 
 
-def main(arguments):
+def parse(arguments):
+    """The options; compile_options is what follows --."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
@@ -85,16 +91,27 @@ def main(arguments):
                         help="only write there what runs.py runs, elsewhere perhaps")
     parser.add_argument("networks", nargs="*", help="ONNX files; by default %s" % ", ".join(
         os.path.basename(path) for path in NETWORKS))
-    options = parser.parse_args(arguments)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_args(arguments[:end])
+    options.compile_options = arguments[end + 1:]
+    return options
+
+
+def main(arguments):
+    """0 where all is clean."""
+    options = parse(arguments)
     camshaft = os.path.abspath(os.path.join(options.build, "camshaft"))
     networks = [os.path.abspath(path) for path in options.networks or NETWORKS]
     for path in [path for path in networks if not os.path.exists(path)]:
+        if options.networks:
+            return "%s: there is no such file" % path
         print("%s is not on this machine" % path)
         networks.remove(path)
     try:
         if options.prepare:
             os.makedirs(options.prepare, exist_ok=True)
-            _, wrong = prepare(camshaft, networks, options.prepare, not options.quick)
+            wrong = prepare(options.compile_options, camshaft, networks, options.prepare,
+                            not options.quick)
             return "\n".join(wrong) or 0
         if shutil.which("oclgrind-kernel") is None:
             return "oclgrind is not on this machine: tools/setup.sh --oclgrind installs it"
