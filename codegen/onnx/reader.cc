@@ -18,7 +18,7 @@ namespace camshaft::onnx {
 namespace {
 
 constexpr int64_t kOldestIrVersion = 3;
-constexpr int64_t kNewestIrVersion = 13;
+constexpr int64_t kNewestIrVersion = 14;
 
 Problem of_file(base::Code code, std::string sentence) {
   return {code, "", "", std::move(sentence)};

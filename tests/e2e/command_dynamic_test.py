@@ -345,6 +345,18 @@ class Notices(models.CommandTest):
         notes = self.document(*compile_it, "--freeze", "c=true")["notes"]
         self.assertIn("opset 99 is newer than", notes[0])
 
+    def test_the_ir_version_of_the_onnx_package_is_known(self):
+        model = onnx.parser.parse_model(
+            '<ir_version: %d, opset_import: ["" : 17]> g (float[3] x) => (float[3] y) {y = Relu(x)}'
+            % onnx.IR_VERSION)
+        compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan")]
+        onnx.save(model, self.path("m.onnx"))
+        self.assertEqual(self.document(*compile_it)["notes"], [])
+        model.ir_version = 99
+        onnx.save(model, self.path("m.onnx"))
+        [note] = self.document(*compile_it)["notes"]
+        self.assertIn("IR version 99 is newer than", note)
+
     def test_notes_come_with_failures_too(self):
         models.make_typed(self.path("m.onnx"), {"x": (TensorProto.FLOAT, [4])},
                           [helper.make_node("StringNormalizer", ["x"], ["y"])],
