@@ -200,11 +200,14 @@ std::optional<ir::TensorType> DeclaredShapes::input_type(const ValueInfoProto& i
   } else if (!type) {
     const std::string shape = declared_text(input);
     std::set<std::string> unknown;
+    bool has_unnamed = false;  // which no name can give an extent
     for (const Dimension& dimension : input.type().tensor_type().shape().dim()) {
-      if (dimension.dim_param().empty() || extent(dimension)) continue;
+      if (extent(dimension)) continue;
+      has_unnamed |= dimension.dim_param().empty();
       unknown.insert("--shape " + printable(dimension.dim_param()) + "=N");
     }
     std::string by_name;
+    if (has_unnamed) unknown.clear();
     for (const std::string& option : unknown) by_name += (by_name.empty() ? ", or " : " ") + option;
     tell(base::Code::kInvalidArgument,
          format_text("its shape %s has free dimensions: give --shape %s=%s with numbers in their "
