@@ -141,6 +141,10 @@ class Compile(models.CommandTest):
                 self.assertGreater(output["relative_rms"], least)
                 self.assertLess(output["relative_rms"], most)
                 self.assertGreater(output["snr_db"], 40)
+            # It rounds what lies between kernels too, as a run does.
+            run, _, oracle = (t["outputs"][0]["relative_rms"] for t in document["accuracy"])
+            self.assertGreater(oracle, 0.7 * run)
+            self.assertLess(oracle, 1.4 * run)
             # The second convolution's weights have half the bytes.
             saved = wide["targets"][0]["weights_bytes"] - document["targets"][0]["weights_bytes"]
             self.assertGreaterEqual(saved, 8 * 8 * 9 * 2)
@@ -165,6 +169,28 @@ class Compile(models.CommandTest):
         # It holds for f32 too, whose error is that of rounding.
         wide = self.document(*compile_it[:-2], "--max-error", "1e-4")
         self.assertLess(wide["accuracy"][0]["outputs"][0]["relative_rms"], 1e-5)
+
+    def make_large_between(self, path):
+        """Three products of f32[4,64], the second of about 4e5: too large for f16; y is small."""
+        rng = np.random.default_rng(0)
+        weights = {"w%d" % i: np.float32(rng.uniform(-scale, scale, (64, 64)))
+                   for i, scale in enumerate((300, 300, 1e-4))}
+        models.make_typed(path, {"x": (TensorProto.FLOAT, [4, 64])},
+                          [helper.make_node("MatMul", ["x", "w0"], ["a"]),
+                           helper.make_node("MatMul", ["a", "w1"], ["b"]),
+                           helper.make_node("MatMul", ["b", "w2"], ["y"])],
+                          {"y": (TensorProto.FLOAT, [4, 64])}, weights=weights)
+
+    def test_values_between_kernels_that_f16_can_not_hold_are_refused_for_every_target(self):
+        self.make_large_between(self.path("m.onnx"))
+        for target in ("llvm", "cpu", "llvm:cortex-a76"):  # the last can't run here
+            compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--target",
+                          target, "--max-error", "0.02", "--dtype"]
+            refused = self.camshaft(*compile_it, "f16", code=models.OUTSIDE)
+            self.assertIn("the relative RMS error of output 'y' is inf", refused.stderr)
+            self.assertFalse(os.path.exists(self.path("m.plan")))
+            self.camshaft(*compile_it, "bf16")  # has the range of f32
+            os.remove(self.path("m.plan"))
 
     def test_what_can_not_be_written_or_signed_is_told_before_any_work(self):
         models.make_dense(self.path("m.onnx"))

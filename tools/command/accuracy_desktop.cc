@@ -29,9 +29,9 @@ Result<std::vector<io::Tensor>> accuracy_inputs(const plan::PlanInfo& info,
 }
 
 Result<Outputs> oracle_outputs(const ir::Graph& graph, const plan::PlanInfo& info,
-                               const std::vector<io::Tensor>& inputs) {
+                               const std::vector<io::Tensor>& inputs, ir::OracleRounding rounding) {
   CAMSHAFT_TRY_ASSIGN(const std::vector<ir::OracleTensor> tensors,
-                      run_oracle_on(graph, info, inputs));
+                      run_oracle_on(graph, info, inputs, rounding));
   Outputs outputs;
   for (const ir::OracleTensor& tensor : tensors) outputs.push_back(to_doubles(tensor));
   return outputs;
@@ -60,7 +60,8 @@ Result<std::vector<TargetAccuracy>> measure_accuracy(const plan::PlanContents& c
                                                      const std::vector<std::string>& golden) {
   const plan::PlanInfo& info = contents.info;
   CAMSHAFT_TRY_ASSIGN(const std::vector<io::Tensor> inputs, accuracy_inputs(info, golden));
-  CAMSHAFT_TRY_ASSIGN(const Outputs expected, oracle_outputs(report.graph, info, inputs));
+  CAMSHAFT_TRY_ASSIGN(const Outputs expected,
+                      oracle_outputs(report.graph, info, inputs, ir::OracleRounding::kNone));
   CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> bytes, plan::write_plan(contents));
   std::vector<TargetAccuracy> all;
   for (const plan::TargetInfo& target : info.targets) {
@@ -73,7 +74,8 @@ Result<std::vector<TargetAccuracy>> measure_accuracy(const plan::PlanContents& c
     if (ran) {
       actual = doubles_of(*ran);
     } else {
-      CAMSHAFT_TRY_ASSIGN(actual, oracle_outputs(report.compiled, info, inputs));
+      CAMSHAFT_TRY_ASSIGN(
+          actual, oracle_outputs(report.compiled, info, inputs, ir::OracleRounding::kEveryNode));
     }
     for (size_t i = 0; i < expected.size(); ++i) {
       NamedDifference named{info.outputs[i].name, Difference({})};

@@ -219,7 +219,8 @@ class Bisection {
   // The error of the model's results where values are rounded as a form does.
   Result<double> rounding_error(const Graph& simplified, Form form) {
     const Graph graph = emit::narrow_storage(simplified, form.dtype, form.fuse);
-    CAMSHAFT_TRY_ASSIGN(const Oracles rounded, run_oracle_on(graph, info_, inputs_));
+    CAMSHAFT_TRY_ASSIGN(const Oracles rounded,
+                        run_oracle_on(graph, info_, inputs_, ir::OracleRounding::kEveryNode));
     std::vector<std::vector<double>> numbers;
     for (const ir::OracleTensor& tensor : rounded) numbers.push_back(to_doubles(tensor));
     return worst_error(numbers);

@@ -31,7 +31,8 @@ Result<ir::Graph> read_model(const std::string& path, const plan::PlanFile& plan
 
 Result<std::vector<ir::OracleTensor>> run_oracle_on(const ir::Graph& graph,
                                                     const plan::PlanInfo& info,
-                                                    std::span<const io::Tensor> inputs) {
+                                                    std::span<const io::Tensor> inputs,
+                                                    ir::OracleRounding rounding) {
   std::vector<ir::OracleTensor> ordered;
   base::Status failure;
   for (const ir::GraphInput& wanted : graph.inputs) {
@@ -49,7 +50,7 @@ Result<std::vector<ir::OracleTensor>> run_oracle_on(const ir::Graph& graph,
     }
   }
   CAMSHAFT_TRY(failure);
-  return ir::run_oracle(graph, ordered);
+  return ir::run_oracle(graph, ordered, rounding);
 }
 
 std::vector<double> to_doubles(const ir::OracleTensor& tensor) {

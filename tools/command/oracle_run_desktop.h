@@ -21,11 +21,11 @@ namespace camshaft::command {
 base::Result<ir::Graph> read_model(const std::string& path, const plan::PlanFile& plan,
                                    onnx::ReaderSources* sources = nullptr);
 
-// The graph's outputs, in double precision throughout. `inputs` are in the plan's order; the graph
-// takes them by name. Slow.
-base::Result<std::vector<ir::OracleTensor>> run_oracle_on(const ir::Graph& graph,
-                                                          const plan::PlanInfo& info,
-                                                          std::span<const io::Tensor> inputs);
+// The graph's outputs, in double precision throughout, or rounded as a run of the graph would.
+// `inputs` are in the plan's order; the graph takes them by name. Slow.
+base::Result<std::vector<ir::OracleTensor>> run_oracle_on(
+    const ir::Graph& graph, const plan::PlanInfo& info, std::span<const io::Tensor> inputs,
+    ir::OracleRounding rounding = ir::OracleRounding::kNone);
 
 // The numbers of a tensor as doubles.
 std::vector<double> to_doubles(const ir::OracleTensor& tensor);
