@@ -5,6 +5,7 @@ small network from end to end."""
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,7 @@ class Figures(unittest.TestCase):
         self.assertFalse(figures.is_less_steady(steady, steady))
         self.assertTrue(figures.is_less_steady(timing(*[1.2] * 5), timing(*[1.1] * 5)))
         self.assertFalse(figures.is_less_steady(timing(1.0, *[1.2] * 4), timing(*[1.1] * 5)))
+        self.assertFalse(figures.is_less_steady(timing(*[1.2] * 4), timing(*[1.1] * 4)))
 
     def test_the_best_peer_is_never_ours(self):
         timings = {"camshaft": Timing([[1.0]]), "a": Timing([[3.0]]), "b": Timing([[2.0]])}
@@ -125,11 +127,21 @@ class Tables(unittest.TestCase):
         self.assertIn("1.5 !", table.outcome_text(self.good))
         self.assertIn("no errors: no oracle", table.outcome_text(self.bad))
 
+    def test_a_reason_is_said_once(self):
+        self.assertEqual(table.reason_lines({"c": "gone", "a": "gone", "b": "broken"}),
+                         ["a, c: gone", "b: broken"])
+        rows = [loading.Row("net", name, 1, reason="gone") for name in "ab"]
+        rows.insert(1, loading.Row("net", "c", 1, 1.0, 2.0, added_mib=3.0))
+        self.assertEqual(loading.network_text(rows).splitlines(), [
+            "net, c: opened in 1.00 ms, first run 2.00 ms, 3.0 MiB", "net, a, b: gone"])
+
     def test_the_summary_names_where_we_lose(self):
         text = table.summary_text([self.good, self.bad])
         self.assertIn("over 2: 0.87", text)
         self.assertIn("slower: bad, 1 thread, 1.50 of ncnn", text)
-        self.assertIn("best peer's: 1.00 in geometric mean; worse by more than chance on 0 of 2", text)
+        self.assertIn("best peer's: 1.00 in geometric mean; fewer than 5 rounds on 2, too few to "
+                      "tell worse from chance", text)
+        self.assertNotIn("worse by more than chance", text)
         self.assertNotIn("good", text)
         self.assertEqual(table.summary_text([]), "")
 
@@ -142,7 +154,7 @@ class Tables(unittest.TestCase):
     def test_the_summary_names_where_we_are_less_steady(self):
         timings = {"camshaft": Timing([[1.0, 1.5]] * 5), "ncnn": Timing([[2.0, 2.2]] * 5)}
         text = table.summary_text([rounds.Outcome("shaky", 2, timings)])
-        self.assertIn("1.36 in geometric mean; worse by more than chance on 1 of 1", text)
+        self.assertIn("1.36 in geometric mean; worse by more than chance on 1 of 1\n", text)
         self.assertIn("less steady: shaky, 2 threads, 1.50 against 1.10", text)
 
     def test_json_has_samples_and_means(self):
@@ -304,6 +316,32 @@ class Command(WithFolder):
         self.assertEqual(rounds.output_names(prepared), ["y"])
         np.testing.assert_array_equal(reference.expected_outputs(prepared)[0], given["x"])
 
+    def test_a_file_is_a_network(self):
+        source = self.path("free.onnx")
+        make_model(source, [helper.make_node("Relu", ["x"], ["y"])], {"x": ["batch", 4]},
+                   {"y": ["batch", 4]})
+        options = command.parse(["--networks", "roadnet," + source, "--shape", "x=3x4"],
+                                subjects.all_subjects())
+        self.assertEqual([subject.name for subject in options.networks], ["roadnet", "free"])
+        prepared = subjects.prepare(options.networks[1], self.folder)
+        [value] = reference.read_arrays(prepared.inputs)
+        self.assertEqual(value.shape, (3, 4))
+        self.assertGreater(np.std(value), 0)
+
+        other = self.path("other.onnx")
+        with open(other, "w", encoding="utf-8") as f:
+            f.write("no model")
+        for names, shapes, said in (([source], {}, "give --shape x=?x4"),
+                                    ([source], {"x": [3]}, "x=3 does not fit its shape ?x4"),
+                                    ([source], {"x": [3, 5]}, "x=3x5 does not fit"),
+                                    ([source], {"x": [3, 4], "z": [1]}, "--shape z: no file"),
+                                    (["roadnet"], {"x": [3, 4]}, "--shape x: no file"),
+                                    (["/no/such.onnx"], {}, "there is no such file"),
+                                    ([other], {}, "is not an ONNX file"),
+                                    (["none"], {}, "none is none of roadnet")):
+            with self.assertRaisesRegex(ValueError, re.escape(said)):
+                command.networks(names, shapes, subjects.all_subjects())
+
     def test_inputs_of_bytes_become_floats(self):
         source = self.path("bytes.onnx")
         model = helper.make_model(helper.make_graph(
@@ -325,7 +363,8 @@ class Command(WithFolder):
     def test_wrong_options_are_refused(self):
         known = subjects.all_subjects()
         for wrong in (["--peers", "nobody"], ["--networks", "none"], ["--threads", "0"],
-                      ["--threads", "9999"], ["--threads", "2", "--clock", "cpu"]):
+                      ["--threads", "9999"], ["--shape", "x=1x"], ["--shape", "1x3"],
+                      ["--threads", "2", "--clock", "cpu"]):
             with self.assertRaises(SystemExit), open(os.devnull, "w", encoding="utf-8") as null:
                 with mock.patch("sys.stderr", null):
                     command.parse(wrong, known)

@@ -4,6 +4,7 @@ settings for latency at batch 1 in float32.
 
     build/venv/bin/python tools/bench_peers                          all networks, one thread
     build/venv/bin/python tools/bench_peers --networks resnet18,vit_tiny --threads 1,2
+    build/venv/bin/python tools/bench_peers --networks my/net.onnx --shape x=1x3x224x224
     build/venv/bin/python tools/bench_peers --rounds 5 --least 100   a p99 in each round; takes long
     build/venv/bin/python tools/bench_peers --loading                opening, memory, idle time
 
@@ -45,12 +46,38 @@ def numbers(text):
         raise argparse.ArgumentTypeError("%s: numbers by commas" % text) from None
 
 
+def shape(text):
+    """An argument type: NAME=1x3x224x224, as (name, extents)."""
+    name, _, extents = text.rpartition("=")
+    parts = extents.split("x") if extents else []
+    if not name or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError("%s: write NAME=1x3x224x224" % text)
+    return name, [int(part) for part in parts]
+
+
+def networks(names, shapes, known):
+    """The subjects by these names or files. Raises ValueError: what is wrong."""
+    found = []
+    for name in names:
+        if name not in known and not name.endswith(".onnx"):
+            raise ValueError("%s is none of %s, and no path to an ONNX file" % (
+                name, ", ".join(known)))
+        found.append(known[name] if name in known else subjects.file_subject(name, shapes))
+    for name in shapes:
+        if not any(name in subject.shapes for subject in found):
+            raise ValueError("--shape %s: no file among the networks has an input of that name" %
+                             name)
+    return found
+
+
 def parse(arguments, known):
-    """The options; ends the process where they are wrong."""
+    """The options, their networks as subjects; ends the process where they are wrong."""
     parser = argparse.ArgumentParser(prog="bench_peers", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--networks", type=names_out_of(known), default=list(known),
-                        help="by commas; all: %s" % ", ".join(known))
+    parser.add_argument("--networks", type=lambda text: text.split(","), default=list(known),
+                        help="by commas, or paths to ONNX files; all: %s" % ", ".join(known))
+    parser.add_argument("--shape", type=shape, action="append", default=[], metavar="NAME=SHAPE",
+                        help="of an input of a file, as in x=1x3x224x224; its values are random")
     parser.add_argument("--peers", type=names_out_of(ROSTER), default=DEFAULT,
                         help="engines by commas, of %s (%s)" % (", ".join(ROSTER),
                                                                "default: all but camshaft_cpu"))
@@ -76,6 +103,10 @@ def parse(arguments, known):
         parser.error("--priority %d: from 1 to 99" % options.priority)
     if options.clock == "cpu" and options.threads != [1]:
         parser.error("--clock cpu adds up threads: it is for --threads 1")
+    try:
+        options.networks = networks(options.networks, dict(options.shape), known)
+    except ValueError as wrong:
+        parser.error(str(wrong))
     return options
 
 
@@ -96,13 +127,13 @@ class Progress:
         print(text, flush=True)
 
 
-def each(options, known, progress):
+def each(options, progress):
     """(prepared subject, settings) of all that is to be measured; says what is absent."""
-    for name in options.networks:
+    for subject in options.networks:
         try:
-            prepared = subjects.prepare(known[name], os.path.join(BUILD, "bench"))
+            prepared = subjects.prepare(subject, os.path.join(BUILD, "bench"))
         except Absent as absent:
-            progress.print("%s: %s\n" % (name, absent))
+            progress.print("%s: %s\n" % (subject.name, absent))
             continue
         for threads in options.threads:
             yield prepared, rounds.Settings(threads, tuple(options.cpus[:threads]), options.rounds,
@@ -110,10 +141,10 @@ def each(options, known, progress):
                                             clock=options.clock, priority=options.priority)
 
 
-def measure_all(options, known, progress):
+def measure_all(options, progress):
     """Prints a table a network; returns the document for --json."""
     outcomes = []
-    for prepared, settings in each(options, known, progress):
+    for prepared, settings in each(options, progress):
         outcomes.append(rounds.measure(prepared, options.peers, settings, progress))
         progress.print(table.outcome_text(outcomes[-1]))
     for threads in options.threads:
@@ -123,23 +154,21 @@ def measure_all(options, known, progress):
     return table.as_json(outcomes)
 
 
-def load_all(options, known, progress):
+def load_all(options, progress):
     """As measure_all, for --loading."""
     rows = []
-    for prepared, settings in each(options, known, progress):
+    for prepared, settings in each(options, progress):
         rows += loading.measure(options.peers, prepared, settings, progress)
-        for row in rows[-len(options.peers):]:
-            progress.print(loading.row_text(row))
+        progress.print(loading.network_text(rows[-len(options.peers):]))
     progress.print("\n" + loading.text(rows))
     return {"loading": [row.as_json() for row in rows]}
 
 
 def main(arguments):
     """0 where everything was tried."""
-    known = subjects.all_subjects()
-    options = parse(arguments, known)
+    options = parse(arguments, subjects.all_subjects())
     progress = Progress()
-    document = (load_all if options.loading else measure_all)(options, known, progress)
+    document = (load_all if options.loading else measure_all)(options, progress)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as f:
             json.dump(document, f, indent=1)

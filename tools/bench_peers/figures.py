@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+LEAST_ROUNDS = 5  # from which is_less_steady() says something
+
 
 def percentile(samples, percent):
     """The smallest sample that at least `percent` % of the samples don't exceed."""
@@ -51,9 +53,16 @@ def paired_ratio(ours, theirs):
                              for a, b in zip(ours.rounds, theirs.rounds))
 
 
+def has_enough_rounds(ours, theirs):
+    """Whether is_less_steady() can say something of them."""
+    return min(len(ours.rounds), len(theirs.rounds)) >= LEAST_ROUNDS
+
+
 def is_less_steady(ours, theirs):
     """Whether p99 / p50 is worse than theirs in the median and in all rounds, or all but one of each
-    seven. A coin would say so once in 32 of five rounds and once in 16 of seven."""
+    seven. A coin would say so once in 32 of five rounds and once in 16 of seven. Never of fewer."""
+    if not has_enough_rounds(ours, theirs):
+        return False
     pairs = list(zip(ours.tails(), theirs.tails()))
     worse = sum(a > b for a, b in pairs)
     return ours.jitter() > theirs.jitter() and worse >= len(pairs) - len(pairs) // 7

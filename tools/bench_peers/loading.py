@@ -16,7 +16,7 @@ from bench_peers.client import EngineFailed
 from bench_peers.figures import percentile
 from bench_peers.places import CAMSHAFT, DEVICE_CAMSHAFT, Absent
 from bench_peers.rounds import convert, open_engine
-from bench_peers.table import cell, columns
+from bench_peers.table import cell, columns, reason_lines
 
 PROCESSES = 5
 RUNS = 10
@@ -142,11 +142,13 @@ def cells(row, rows):
             cell(row.program_mib, "%.1f"), cell(row.idle_cpu_ms))
 
 
-def row_text(row):
-    """A line that is printed when it is known."""
-    text = "opened in %s ms, first run %s ms, %s MiB" % (
-        cell(row.load_ms), cell(row.first_ms), cell(row.added_mib, "%.1f"))
-    return "%s, %s: %s" % (row.network, row.engine, row.reason or text)
+def network_text(rows):
+    """What is printed of a network when it is known."""
+    lines = ["%s, %s: opened in %s ms, first run %s ms, %s MiB" % (
+        row.network, row.engine, cell(row.load_ms), cell(row.first_ms),
+        cell(row.added_mib, "%.1f")) for row in rows if not row.reason]
+    reasons = {row.engine: row.reason for row in rows if row.reason}
+    return "\n".join(lines + ["%s, %s" % (rows[0].network, line) for line in reason_lines(reasons)])
 
 
 def text(rows):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 
 from bench_peers import pictures
 from bench_peers.places import BUILD, ROOT, Absent, package_file
@@ -22,11 +23,13 @@ SHARED_MODELS = os.path.join(os.path.dirname(ROOT), "shared", "models")
 
 @dataclass(frozen=True)
 class Subject:
-    """A network by name. `given`: inputs that are not random, and decide shapes."""
+    """A network by name. `given`: inputs that are not random, and decide shapes. `shapes`: of the
+    random ones, where the file leaves extents open, which else are 1."""
 
     name: str
     source: str
     given: dict = field(default_factory=dict)
+    shapes: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,16 +73,40 @@ def graph_inputs(model):
     return [value for value in model.graph.input if value.name not in weights]
 
 
-def input_values(model, given):
+def file_subject(path, shapes):
+    """The network of an ONNX file, with those of `shapes` that are of its inputs. Raises ValueError
+    where the file is none, or an input lacks a shape or has another one."""
+    if not os.path.exists(path):
+        raise ValueError("%s: there is no such file" % path)
+    try:
+        inputs = graph_inputs(onnx.load(path, load_external_data=False))
+    except DecodeError:
+        raise ValueError("%s is not an ONNX file" % path) from None
+    for info in inputs:
+        declared = [d.dim_value for d in info.type.tensor_type.shape.dim]
+        text = "x".join(str(extent or "?") for extent in declared)
+        shape = shapes.get(info.name, declared)
+        if len(shape) != len(declared) or any(d not in (0, s) for d, s in zip(declared, shape)):
+            raise ValueError("%s: --shape %s=%s does not fit its shape %s" % (
+                path, info.name, "x".join(map(str, shape)), text))
+        if 0 in shape:
+            raise ValueError("%s: its input has free dimensions: give --shape %s=%s with numbers "
+                             "in the place of each ?" % (path, info.name, text))
+    names = {info.name for info in inputs}
+    return Subject(os.path.splitext(os.path.basename(path))[0], path,
+                   shapes={name: shape for name, shape in shapes.items() if name in names})
+
+
+def input_values(model, subject):
     """A value for each input: the given ones, else normal numbers, or any byte for integers."""
     random = np.random.default_rng(0)
     values = {}
     for info in graph_inputs(model):
         kind = info.type.tensor_type
-        shape = [d.dim_value or 1 for d in kind.shape.dim]
+        shape = subject.shapes.get(info.name, [d.dim_value or 1 for d in kind.shape.dim])
         dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-        if info.name in given:
-            values[info.name] = given[info.name]
+        if info.name in subject.given:
+            values[info.name] = subject.given[info.name]
         elif dtype.kind in "iu":
             values[info.name] = random.integers(0, 255, shape).astype(dtype)
         else:
@@ -119,7 +146,7 @@ def prepare(subject, folder):
     here = os.path.join(folder, subject.name)
     os.makedirs(here, exist_ok=True)
     model = onnx.load(subject.source)
-    values = input_values(model, subject.given)
+    values = input_values(model, subject)
     prepared = Prepared(subject.name, os.path.join(here, "model.onnx"),
                         os.path.join(here, "inputs.npz"), here)
     write_if_changed(prepared.model, fix_shapes(model, values).SerializeToString())

@@ -31,6 +31,14 @@ def engine_row(outcome, name):
             "share_of_peak": share, "error_in_tolerances": error, "runs": len(timing.samples())}
 
 
+def reason_lines(reasons):
+    """A line for each sentence, after the names of all it is said of."""
+    said = {}
+    for name, reason in sorted(reasons.items()):
+        said.setdefault(reason, []).append(name)
+    return ["%s: %s" % (", ".join(names), reason) for reason, names in said.items()]
+
+
 def outcome_text(outcome):
     """The table of one network, and the reasons of what is missing. An error above the tolerance is
     marked."""
@@ -47,7 +55,7 @@ def outcome_text(outcome):
                      cell(share and 100 * share, "%.0f %%"),
                      error + (" !" if outcome.errors.get(name, 0) > 1 else ""), str(row["runs"])))
     lines = [title(outcome), columns(rows)]
-    lines += ["%s: %s" % item for item in sorted(outcome.reasons.items())]
+    lines += reason_lines(outcome.reasons)
     if outcome.error_reason:
         lines.append("no errors: " + outcome.error_reason)
     return "\n".join(lines) + "\n"
@@ -76,11 +84,16 @@ def title(outcome):
 def tails_text(outcomes):
     """How p99 / p50 compares with the best peer's, and where it is worse."""
     found = list(beside_best(outcomes))
-    worse = [item for item in found if figures.is_less_steady(*item[1:])]
-    lines = ["p99/p50 through the best peer's: %.2f in geometric mean; worse by more than chance "
-             "on %d of %d" % (figures.geometric_mean(ours.jitter() / theirs.jitter()
-                                                     for _, ours, theirs in found),
-                              len(worse), len(found))]
+    judged = [item for item in found if figures.has_enough_rounds(*item[1:])]
+    worse = [item for item in judged if figures.is_less_steady(*item[1:])]
+    text = "p99/p50 through the best peer's: %.2f in geometric mean" % figures.geometric_mean(
+        ours.jitter() / theirs.jitter() for _, ours, theirs in found)
+    if judged:
+        text += "; worse by more than chance on %d of %d" % (len(worse), len(judged))
+    if len(judged) < len(found):
+        text += "; fewer than %d rounds on %d, too few to tell worse from chance" % (
+            figures.LEAST_ROUNDS, len(found) - len(judged))
+    lines = [text]
     lines += ["less steady: %s, %.2f against %.2f" % (title(outcome), ours.jitter(),
                                                       theirs.jitter())
               for outcome, ours, theirs in worse]
