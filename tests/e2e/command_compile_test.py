@@ -192,6 +192,25 @@ class Compile(models.CommandTest):
             self.camshaft(*compile_it, "bf16")  # has the range of f32
             os.remove(self.path("m.plan"))
 
+    def test_outputs_that_overflow_are_told_without_a_limit_too(self):
+        self.make_large_between(self.path("m.onnx"))
+        compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--target",
+                      "llvm,llvm:cortex-a76", "--dtype"]
+        document = self.document(*compile_it, "f16")
+        self.assertEqual(len(document["notes"]), 2)
+        for note, target in zip(document["notes"], document["accuracy"]):
+            (output,) = target["outputs"]
+            self.assertGreater(output["not_finite_alone"], 0)
+            self.assertIsNone(output["snr_db"])
+            self.assertIn("%s: %d of 256 values of output 'y' are not finite in f16" %
+                          (target["target"], output["not_finite_alone"]), note)
+        done = self.camshaft(*compile_it, "f16")
+        self.assertRegex(done.stdout, r" inf +-inf +the oracle")
+        self.assertIn("values of output 'y' are not finite in f16", done.stdout + done.stderr)
+        document = self.document(*compile_it, "bf16")
+        self.assertEqual(document["notes"], [])
+        self.assertEqual(document["accuracy"][1]["outputs"][0]["not_finite_alone"], 0)
+
     def test_what_can_not_be_written_or_signed_is_told_before_any_work(self):
         models.make_dense(self.path("m.onnx"))
         os.mkdir(self.path("folder"))

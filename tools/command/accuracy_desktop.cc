@@ -103,6 +103,25 @@ Status check_accuracy(const std::vector<TargetAccuracy>& accuracy, double max_er
   return failure;
 }
 
+std::vector<std::string> overflow_notes(const std::vector<TargetAccuracy>& accuracy,
+                                        const std::string& dtype) {
+  std::vector<std::string> notes;
+  for (const TargetAccuracy& target : accuracy) {
+    for (const NamedDifference& output : target.outputs) {
+      const uint64_t count = output.difference.not_finite_alone();
+      if (count == 0) continue;
+      notes.push_back(
+          format_text("%s: %llu of %llu values of output '%s' are not finite in %s, "
+                      "but are in the model",
+                      target.target.c_str(), static_cast<unsigned long long>(count),
+                      static_cast<unsigned long long>(output.difference.elements()),
+                      output.name.c_str(), dtype.c_str()));
+      if (dtype == "f16") notes.back() += "; bf16 has the range of f32";
+    }
+  }
+  return notes;
+}
+
 std::string accuracy_text(const std::vector<TargetAccuracy>& accuracy) {
   if (accuracy.empty()) return "";
   Table table({{"accuracy"},
@@ -132,6 +151,7 @@ Json accuracy_json(const std::vector<TargetAccuracy>& accuracy) {
     for (const NamedDifference& output : target.outputs) {
       const Difference& difference = output.difference;
       outputs.push_back({{"name", output.name},
+                         {"not_finite_alone", difference.not_finite_alone()},
                          {"max_abs", number(difference.max_abs())},
                          {"max_rel", number(difference.max_rel())},
                          {"relative_rms", number(difference.relative_rms())},

@@ -32,9 +32,13 @@ base::Result<std::vector<TargetAccuracy>> measure_accuracy(const plan::PlanConte
 base::Status check_accuracy(const std::vector<TargetAccuracy>& accuracy, double max_error,
                             const std::string& dtype);
 
+// A sentence for each output with values that are infinite or NaN where the model's are finite.
+std::vector<std::string> overflow_notes(const std::vector<TargetAccuracy>& accuracy,
+                                        const std::string& dtype);
+
 std::string accuracy_text(const std::vector<TargetAccuracy>& accuracy);
-// [{"target", "ran", "outputs": [{"name", "max_abs", "max_rel", "relative_rms", "snr_db"}]}];
-// numbers that are infinite become null.
+// [{"target", "ran", "outputs": [{"name", "not_finite_alone", "max_abs", "max_rel",
+// "relative_rms", "snr_db"}]}]; numbers that are infinite become null.
 io::Json accuracy_json(const std::vector<TargetAccuracy>& accuracy);
 
 }  // namespace camshaft::command

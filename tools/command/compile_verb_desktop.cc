@@ -232,6 +232,7 @@ Status tell_accuracy(const Options& options, const plan::PlanContents& contents,
   CAMSHAFT_TRY(accuracy);
   console.forget_sentences();
   trail.accuracy = std::move(accuracy).value();
+  for (const std::string& note : overflow_notes(trail.accuracy, options.dtype)) console.note(note);
   return options.max_error ? check_accuracy(trail.accuracy, *options.max_error, options.dtype)
                            : base::ok();
 }

@@ -27,8 +27,10 @@ void Difference::add_element(uint64_t index, double actual, double expected) {
   const bool is_equal = actual == expected || (std::isnan(actual) && std::isnan(expected));
   double error = is_equal ? 0 : std::abs(actual - expected);
   if (std::isnan(error)) error = INFINITY;
-  if (is_equal && !std::isfinite(expected)) ++not_finite_;
-  if (std::isfinite(expected) && std::isfinite(actual)) {
+  if (!std::isfinite(actual)) {
+    ++not_finite_;
+    if (std::isfinite(expected)) ++not_finite_alone_;
+  } else if (std::isfinite(expected)) {
     squared_error_ += error * error;
     dot_ += actual * expected;
     actual_squared_ += actual * actual;
@@ -67,21 +69,24 @@ void Difference::add(std::span<const double> actual, std::span<const double> exp
 }
 
 double Difference::rms() const {
+  if (!all_match()) return INFINITY;
   return elements_ == 0 ? 0 : std::sqrt(squared_error_ / static_cast<double>(elements_));
 }
 
 double Difference::relative_rms() const {
-  if (!std::isfinite(max_abs_)) return INFINITY;
+  if (!all_match()) return INFINITY;
   return squared_error_ == 0 ? 0 : std::sqrt(squared_error_ / expected_squared_);
 }
 
 double Difference::cosine() const {
+  if (!all_match()) return NAN;
   const double norms = std::sqrt(actual_squared_) * std::sqrt(expected_squared_);
   if (norms == 0) return actual_squared_ == expected_squared_ ? 1 : 0;
   return std::min(1.0, dot_ / norms);
 }
 
 double Difference::snr_db() const {
+  if (!all_match()) return -INFINITY;
   return squared_error_ == 0 ? INFINITY : 10 * std::log10(expected_squared_ / squared_error_);
 }
 
@@ -103,6 +108,24 @@ std::string within_text(const Difference& difference) {
   if (difference.not_finite() == 0) return "within";
   return format_text("within; %llu are infinite or NaN in both",
                      static_cast<unsigned long long>(difference.not_finite()));
+}
+
+std::string outside_text(const Difference& difference) {
+  std::string text =
+      format_text("%llu outside", static_cast<unsigned long long>(difference.outside()));
+  if (difference.not_finite_alone() > 0) {
+    text += format_text(", %llu of them infinite or NaN",
+                        static_cast<unsigned long long>(difference.not_finite_alone()));
+  }
+  return text + format_text("; element %llu is %.9g, expected %.9g",
+                            static_cast<unsigned long long>(difference.worst_index()),
+                            difference.worst_actual(), difference.worst_expected());
+}
+
+std::string verdict_text(const NamedDifference& named) {
+  if (!named.shapes.empty()) return "is " + named.shapes;
+  return named.difference.is_within() ? within_text(named.difference)
+                                      : outside_text(named.difference);
 }
 
 }  // namespace
@@ -127,14 +150,7 @@ std::string differences_text(const std::vector<NamedDifference>& differences) {
                    format_text("%.3g", difference.max_abs()),
                    format_text("%.3g", difference.max_rel()), format_text("%.3g", difference.rms()),
                    format_text("%.9f", difference.cosine()),
-                   format_text("%.1f", difference.snr_db()),
-                   !named.shapes.empty() ? "is " + named.shapes
-                   : difference.is_within()
-                       ? within_text(difference)
-                       : format_text("%llu outside; element %llu is %.9g, expected %.9g",
-                                     static_cast<unsigned long long>(difference.outside()),
-                                     static_cast<unsigned long long>(difference.worst_index()),
-                                     difference.worst_actual(), difference.worst_expected())});
+                   format_text("%.1f", difference.snr_db()), verdict_text(named)});
   }
   return table.text();
 }
@@ -149,6 +165,7 @@ Json differences_json(const std::vector<NamedDifference>& differences) {
                     {"elements", difference.elements()},
                     {"outside", difference.outside()},
                     {"not_finite", difference.not_finite()},
+                    {"not_finite_alone", difference.not_finite_alone()},
                     {"max_abs", difference.max_abs()},
                     {"max_rel", difference.max_rel()},
                     {"rms", difference.rms()},

@@ -2,6 +2,7 @@
 // How far one tensor is from another.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,11 +34,15 @@ class Difference {
   bool is_within() const { return outside_ == 0; }
   uint64_t elements() const { return elements_; }
   uint64_t outside() const { return outside_; }
-  uint64_t not_finite() const { return not_finite_; }  // the same infinity, or NaN, in both
-  double max_abs() const { return max_abs_; }  // infinity where a NaN or infinity has no match
+  // Of `actual`: all that are infinite or NaN, and those of them where `expected` is finite.
+  uint64_t not_finite() const { return not_finite_; }
+  uint64_t not_finite_alone() const { return not_finite_alone_; }
+  // Where a NaN or an infinity has no match, max_abs and both rms are infinite, snr_db is -infinity
+  // and the cosine NaN; where it has one, it counts in none of them.
+  double max_abs() const { return max_abs_; }
   double max_rel() const { return max_rel_; }  // of expected values that are not 0
   double rms() const;
-  double relative_rms() const;  // by expected's; infinity where something is infinite or NaN alone
+  double relative_rms() const;  // by expected's
   double cosine() const;        // of the two as vectors; 1 where both are 0
   double snr_db() const;  // signal (expected) to noise (difference); infinity where they are equal
   // The element that uses most of its tolerance, so one that is outside if any is: its place in its
@@ -48,11 +53,13 @@ class Difference {
 
  private:
   void add_element(uint64_t index, double actual, double expected);
+  bool all_match() const { return std::isfinite(max_abs_); }  // what is not finite
 
   Tolerance tolerance_;
   uint64_t elements_ = 0;
   uint64_t outside_ = 0;
   uint64_t not_finite_ = 0;
+  uint64_t not_finite_alone_ = 0;
   double max_abs_ = 0;
   double max_rel_ = 0;
   double squared_error_ = 0;
@@ -79,8 +86,8 @@ struct NamedDifference {
 bool are_within(const std::vector<NamedDifference>& differences);
 std::string differences_text(const std::vector<NamedDifference>& differences);
 // {"name", "within", "shapes" (null, or what they are), "elements", "outside",
-// "not_finite", "max_abs", "max_rel", "rms", "cosine", "snr_db", "worst": {"index", "actual",
-// "expected"}}; numbers that are infinite become null.
+// "not_finite", "not_finite_alone", "max_abs", "max_rel", "rms", "cosine", "snr_db", "worst":
+// {"index", "actual", "expected"}}; numbers that are infinite or NaN become null.
 io::Json differences_json(const std::vector<NamedDifference>& differences);
 
 }  // namespace camshaft::command

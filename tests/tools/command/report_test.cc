@@ -67,13 +67,38 @@ TEST_CASE("what is not finite must match exactly") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK(difference_of({inf, -inf, nan}, {inf, -inf, nan}).is_within());
   CHECK(difference_of({inf, -inf, nan, 1}, {inf, -inf, nan, 1}).not_finite() == 3);
-  CHECK(difference_of({1, 2, inf}, {1, 2, 3}).not_finite() == 0);
+  CHECK(difference_of({inf, nan, 1, 2}, {inf, nan, 1, 2.5F}).rms() == 0.25);
   for (const auto& [actual, expected] :
        {std::pair{nan, 1.0F}, {1.0F, nan}, {inf, 1.0F}, {1.0F, inf}, {inf, -inf}, {inf, nan}}) {
     const Difference difference = difference_of({actual}, {expected}, {1e30, 1e30});
     CHECK(difference.outside() == 1);
     CHECK(std::isinf(difference.max_abs()));
+    CHECK(difference.rms() == INFINITY);
+    CHECK(difference.relative_rms() == INFINITY);
+    CHECK(difference.snr_db() == -INFINITY);
+    CHECK(std::isnan(difference.cosine()));
   }
+}
+
+TEST_CASE("what the plan alone makes infinite or NaN is counted and told") {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto counts = [](const Difference& difference) {
+    return std::pair{difference.not_finite(), difference.not_finite_alone()};
+  };
+  CHECK(counts(difference_of({inf, -inf, nan, 1}, {inf, -inf, nan, 1})) == std::pair{3UL, 0UL});
+  CHECK(counts(difference_of({1, nan, inf, nan}, {1, 2, 3, nan})) == std::pair{3UL, 2UL});
+  CHECK(counts(difference_of({1, 2}, {inf, 2})) == std::pair{0UL, 0UL});
+
+  const NamedDifference named{"y", difference_of({4, nan, inf}, {1, 2, 3})};
+  const std::string text = differences_text({named});
+  CHECK(text.find("3 outside, 2 of them infinite or NaN; element 1 is nan, expected 2") !=
+        std::string::npos);
+  CHECK(text.find("-inf") != std::string::npos);  // the SNR
+  const io::Json json = differences_json({named})[0];
+  CHECK(json["not_finite_alone"] == 2);
+  const std::string dumped = io::Json({json["rms"], json["cosine"], json["snr_db"]}).dump();
+  CHECK(dumped == "[null,null,null]");
 }
 
 TEST_CASE("tensors of two shapes are not within any tolerance") {
