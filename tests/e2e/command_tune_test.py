@@ -87,8 +87,28 @@ class Tune(models.CommandTest):
         # Other threads are other entries.
         done = self.camshaft("compile", self.path("m.onnx"), "-o", self.path("c.plan"), "--threads",
                              "2", "--frozen", "--tuning-db", self.db, code=USAGE)
-        self.assertIn("says nothing of 4 regions", done.stderr)
+        self.assertIn("0 of 4 regions are in " + self.db, done.stderr)
         self.assertFalse(os.path.exists(self.path("c.plan")))
+
+    def test_a_dtype_has_entries_of_its_own(self):
+        model = self.path("m.onnx")
+        self.document("tune", model, "--dtype", "f16", "--tuning-db", self.db, "--tune", "0.1")
+        compile_it = ["compile", model, "-o", self.path("a.plan"), "--tuning-db", self.db]
+        self.assertEqual(self.document(*compile_it, "--dtype", "f16", "--frozen")["notes"], [])
+        [note] = self.document(*compile_it)["notes"]
+        self.assertIn("0 of 4 regions are in " + self.db, note)
+        self.assertIn("--dtype", self.camshaft(*compile_it, "--frozen", code=USAGE).stderr)
+
+    def test_a_file_that_decides_nothing_is_told(self):
+        with open(self.db, "w") as file:
+            file.write("camshaft-tuning-1\n")
+        compile_it = ["-o", self.path("a.plan"), "--tuning-db", self.db]
+        [note] = self.document("compile", self.path("m.onnx"), *compile_it)["notes"]
+        self.assertIn("0 of 4 regions are in " + self.db, note)
+        e2e.make_model(self.path("n.onnx"), [helper.make_node("Exp", ["x"], ["y"])], {"x": [7]},
+                       {"y": [7]})
+        [note] = self.document("compile", self.path("n.onnx"), *compile_it)["notes"]
+        self.assertIn("no region has a choice", note)
 
     def test_an_entry_decides(self):
         self.write_entries()
@@ -141,6 +161,9 @@ class Tune(models.CommandTest):
         self.assertIn("none", done.stderr)
         self.camshaft("tune", self.path("m.onnx"), code=USAGE)
         tune_it = ["tune", self.path("m.onnx"), "--tuning-db", self.db]
+        for image in (("--images", "on"), ("--image-limit", "64x64"), ("--image-input", "x")):
+            self.assertRegex(self.camshaft(*tune_it, *image, code=USAGE).stderr,
+                             image[0] + ".* is for GPUs")
         for seconds in ("nan", "inf", "-1", "1e7", "0", "much"):
             self.assertIn("--tune", self.camshaft(*tune_it, "--tune", seconds, code=USAGE).stderr)
         done = self.camshaft(*tune_it, "--tuning-device", "opencl:0", code=USAGE)

@@ -332,6 +332,7 @@ Status tune(const Options& options, Console& console, CompileTrail& trail, Json&
                           ? "give --tuning-db FILE, in which to keep what is found"
                           : "--tune SECONDS must be above 0");
   }
+  CAMSHAFT_TRY(check_images(options));
   CAMSHAFT_TRY_ASSIGN(const emit::CompileOptions compile, compile_options(options, console, trail));
   CAMSHAFT_TRY_ASSIGN(Tuner tuner, Tuner::open(options.tuning, options.targets));
   CAMSHAFT_TRY(tuner.tune(options.model, compile, console, body));
@@ -358,6 +359,33 @@ int run(const Options& options, Work work, Console& console) {
   std::vector<std::string> sentences;
   for (const onnx::Problem& problem : trail.problems) sentences.push_back(to_string(problem));
   return console.fail(status.code(), sentences, {{"problems", problems_json(trail.problems)}});
+}
+
+void declare_storage_options(CLI::App& app, Options& options) {
+  app.add_option("--dtype", options.dtype,
+                 "What weights and the values between kernels are stored in, and products computed "
+                 "from: f32, f16 or bf16. Sums and all else are f32. compile prints the accuracy")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--images", options.images,
+                 "Whether the kernels of GPUs take weights and the values between them as images, "
+                 "which texture units read: auto (on for opencl:qcom), on or off")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
+  app.add_option("--image-limit", options.image_limit,
+                 "The largest image, in texels, that devices of the target have; what is larger is "
+                 "a buffer")
+      ->type_name("WxH")
+      ->capture_default_str();
+  app.add_option(
+         "--image-input", options.image_inputs,
+         "An input, of u8, f32 or f16, that the kernels of GPUs take as an image of RGBA texels, "
+         "so that a caller's image can be read in place. Its last extent is a multiple of 4, and "
+         "with the one before it makes the image's rows, as in [1, height, width, 4]")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
 }
 
 // What decides about the model and its kernels, and so about tuning.
@@ -393,6 +421,7 @@ void declare_model_options(CLI::App& app, Options& options) {
       ->type_name("N")
       ->check(CLI::Range(1u, plan::kMaxThreads))
       ->capture_default_str();
+  declare_storage_options(app, options);
   add_tuning_options(app, options.tuning);
 }
 
@@ -401,30 +430,6 @@ void declare_options(CLI::App& app, Options& options) {
   app.add_option("--output,-o", options.output, "The plan file to write")
       ->type_name("FILE")
       ->required();
-  app.add_option("--dtype", options.dtype,
-                 "What weights and the values between kernels are stored in, and products computed "
-                 "from: f32, f16 or bf16. Sums and all else are f32. The accuracy is printed")
-      ->type_name("TYPE")
-      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
-      ->capture_default_str();
-  app.add_option("--images", options.images,
-                 "Whether the kernels of GPUs take weights and the values between them as images, "
-                 "which texture units read: auto (on for opencl:qcom), on or off")
-      ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "on", "off"}))
-      ->capture_default_str();
-  app.add_option("--image-limit", options.image_limit,
-                 "The largest image, in texels, that devices of the target have; what is larger is "
-                 "a buffer")
-      ->type_name("WxH")
-      ->capture_default_str();
-  app.add_option(
-         "--image-input", options.image_inputs,
-         "An input, of u8, f32 or f16, that the kernels of GPUs take as an image of RGBA texels, "
-         "so that a caller's image can be read in place. Its last extent is a multiple of 4, and "
-         "with the one before it makes the image's rows, as in [1, height, width, 4]")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
   app.add_option("--max-error", options.max_error,
                  "Write no plan whose outputs differ from the model's, computed in double "
                  "precision, by more: root mean square, relative to the output's")

@@ -192,6 +192,7 @@ Status Tuner::tune(const std::string& model, const emit::CompileOptions& options
   }
   missing_.clear();
   missing_count_ = 0;
+  taken_count_ = 0;
   return base::ok();
 }
 
@@ -214,10 +215,12 @@ std::string Tuner::find_place(const std::string& target) {
 }
 
 std::optional<tune::Choice> Tuner::choose(const std::string& target, const lower::Task& task) {
-  if (db_.size() == 0 && !options_.frozen) return std::nullopt;
+  const bool is_looked_up = !options_.db.empty() && options_.seconds == 0;
+  if (db_.size() == 0 && !is_looked_up) return std::nullopt;
   const tune::TuningEntry* entry = db_.find(place_of(target), task.threads, tune::region_key(task));
   std::optional<tune::Choice> choice;
   if (entry != nullptr) choice = tune::find_candidate(task, entry->strategy, entry->knobs);
+  if (choice) ++taken_count_;
   if (!choice && tune::candidates(task, 2).size() > 1) {
     missing_.insert(lower::region_description(task));
     ++missing_count_;
@@ -226,7 +229,13 @@ std::optional<tune::Choice> Tuner::choose(const std::string& target, const lower
 }
 
 Status Tuner::check(Console& console) const {
-  if (options_.db.empty() || missing_count_ == 0) return base::ok();
+  if (options_.db.empty()) return base::ok();
+  if (missing_count_ == 0) {
+    if (taken_count_ == 0 && options_.seconds == 0) {
+      console.note("no region has a choice that " + options_.db + " could decide");
+    }
+    return base::ok();
+  }
   std::vector<std::string> shown(missing_.begin(), missing_.end());
   if (shown.size() > kShownRegions) {
     const size_t more = shown.size() - kShownRegions;
@@ -234,8 +243,8 @@ Status Tuner::check(Console& console) const {
     shown.push_back(format_text("and %zu more kinds", more));
   }
   const std::string what =
-      format_text("%s says nothing of %zu %s: %s", options_.db.c_str(), missing_count_,
-                  missing_count_ == 1 ? "region" : "regions", join(shown, "; ").c_str());
+      format_text("%zu of %zu regions are in %s, not these: %s", taken_count_,
+                  taken_count_ + missing_count_, options_.db.c_str(), join(shown, "; ").c_str());
   const auto note_devices = [&](const char* which, const std::set<std::string>& devices) {
     if (devices.empty()) return;
     console.note(options_.db + " has entries of " + which + ": " +
@@ -245,8 +254,8 @@ Status Tuner::check(Console& console) const {
   note_devices("other devices than the one that --tuning-device names", others_);
   if (options_.frozen) {
     return base::fail(Code::kInvalidArgument, "tune.missing",
-                      "%s; tune (--tune) with this compiler, threads and target, or leave out "
-                      "--frozen",
+                      "%s; tune (--tune) with this compiler and the same --target, --threads, "
+                      "--dtype and other options of the model, or leave out --frozen",
                       what.c_str());
   }
   if (options_.seconds == 0) console.note(what + "; they get the usual choice");

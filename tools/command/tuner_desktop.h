@@ -49,7 +49,7 @@ class Tuner {
   std::optional<tune::Choice> choose(const std::string& target, const lower::Task& task);
 
   // After compiling with choose(). --frozen: fails where a region that has candidates has no
-  // usable entry. Otherwise tells how many had none.
+  // usable entry. Otherwise tells how many had one, unless all had.
   base::Status check(Console& console) const;
   // Adds what tune() measured to the database, to which other processes may add at the same time.
   base::Status save();
@@ -73,6 +73,7 @@ class Tuner {
   std::set<std::string> others_;               // devices, all of which another one was named than
   std::set<std::string> missing_;              // descriptions of regions without a usable entry
   size_t missing_count_ = 0;
+  size_t taken_count_ = 0;  // regions with one
 };
 
 }  // namespace camshaft::command
