@@ -253,10 +253,49 @@ class Compare(models.CommandTest):
         models.make_dense(self.path("other.onnx"), seed=7)
         compare = ["compare", plan, "--ref", self.path("other.onnx"), "--trials", "1"]
         document = self.document(*compare, code=OUTSIDE)
+        self.assertTrue(document["error"]["sentences"][0].endswith("other.onnx"))  # no caveats
         self.assertFalse(document["within"])
         self.assertGreater(document["outputs"][0]["outside"], 0)
         self.assertIn("expected", self.camshaft(*compare, code=OUTSIDE).stdout)
         self.camshaft(*compare, "--atol", "1000")
+
+    def test_a_narrow_plan_that_is_outside_is_told_as_such(self):
+        models.make_dense(self.path("m.onnx"))
+        for dtype in ("f16", "bf16"):
+            self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--dtype", dtype)
+            compare = ["compare", self.path("m.plan"), "--ref", self.path("m.onnx")]
+            exactly = [*compare, "--rtol", "0", "--atol", "0"]
+            (sentence,) = self.document(*exactly, code=OUTSIDE)["error"]["sentences"]
+            self.assertIn("relative rms", self.camshaft(*exactly, code=OUTSIDE).stdout)
+            self.assertIn("the plan stores %s: --rtol and --atol must allow" % dtype, sentence)
+            error = self.document(*compare, "--atol", "1")["outputs"][0]["relative_rms"]
+            self.assertGreater(error, 1e-5)
+            self.assertLess(error, 1e-2)
+
+    def test_a_narrow_plan_that_overflows_is_told_to_be_compiled_wide(self):
+        weights = {"w": np.full((4, 4), 300, np.float32)}
+        e2e.make_model(self.path("m.onnx"), [helper.make_node("MatMul", ["x", "w"], ["a"]),
+                                             helper.make_node("MatMul", ["a", "w"], ["y"])],
+                       {"x": [4, 4]}, {"y": [4, 4]}, weights)
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"), "--dtype", "f16")
+        document = self.document("compare", self.path("m.plan"), "--ref", self.path("m.onnx"),
+                                 "--range", "x=100:101", code=OUTSIDE)
+        self.assertIn("the plan stores f16, which may not hold its values",
+                      document["error"]["sentences"][0])
+        self.assertIsNone(document["outputs"][0]["relative_rms"])
+
+    def test_outside_of_a_quantized_model_by_onnxruntime_names_the_oracle(self):
+        for name, scale in (("m", 0.5), ("other", 0.25)):
+            models.make_typed(self.path(name + ".onnx"), {"x": (TensorProto.UINT8, [7])},
+                              [helper.make_node("DequantizeLinear", ["x", "s"], ["y"])],
+                              {"y": (TensorProto.FLOAT, [7])}, weights={"s": np.float32(scale)})
+        self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.plan"))
+        for engine in ("onnxruntime", "oracle"):
+            compare = ["compare", self.path("m.plan"), "--engine", engine, "--ref"]
+            self.camshaft(*compare, self.path("m.onnx"))
+            done = self.camshaft(*compare, self.path("other.onnx"), code=OUTSIDE)
+            check = self.assertIn if engine == "onnxruntime" else self.assertNotIn
+            check("--engine oracle is the exact reference", done.stderr)
 
     def test_a_model_with_other_outputs_is_no_reference(self):
         plan, _ = self.compile_dense()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -67,6 +68,25 @@ Status run_bisect(const Options& options, PlanRunner& runner, const Outcome& out
   return bisect(bisect_options, runner.file(), *outcome.failing_inputs, console, body["bisect"]);
 }
 
+// What the plan's dtype has to do with a difference: an end for a sentence, or "".
+std::string dtype_caveat(const plan::PlanInfo& info, const std::vector<NamedDifference>& all) {
+  if (!info.float_dtype || *info.float_dtype == base::DType::kFloat32) return "";
+  const char* dtype = base::dtype_name(*info.float_dtype);
+  const bool overflows = std::any_of(all.begin(), all.end(), [](const NamedDifference& named) {
+    return named.difference.not_finite_alone() > 0;
+  });
+  if (overflows) {
+    return format_text(
+        "; the plan stores %s, which may not hold its values: compile with --dtype "
+        "f32",
+        dtype);
+  }
+  return format_text(
+      "; the plan stores %s: --rtol and --atol must allow for its rounding, which "
+      "compile tells as the relative rms",
+      dtype);
+}
+
 Status compare(const Options& options, Console& console, Json& body) {
   if (options.bisect && is_plan_file(options.reference.path)) {
     return base::fail(Code::kInvalidArgument, "compare.bisect",
@@ -103,8 +123,10 @@ Status compare(const Options& options, Console& console, Json& body) {
   CAMSHAFT_TRY(run_bisect(options, *runner, outcome, console, body));
   if (within) return base::ok();
   console.forget_sentences();
-  return base::fail(Code::kOutOfTolerance, "compare.outside", "%s is outside tolerance of %s",
-                    options.plan.path.c_str(), options.reference.path.c_str());
+  return base::fail(Code::kOutOfTolerance, "compare.outside", "%s is outside tolerance of %s%s%s",
+                    options.plan.path.c_str(), options.reference.path.c_str(),
+                    dtype_caveat(runner->info(), outcome.differences).c_str(),
+                    reference->caveat().c_str());
 }
 
 void declare_options(CLI::App& app, Options& options) {

@@ -141,6 +141,7 @@ std::string differences_text(const std::vector<NamedDifference>& differences) {
                {"max abs", Align::kRight},
                {"max rel", Align::kRight},
                {"rms", Align::kRight},
+               {"relative rms", Align::kRight},
                {"cosine", Align::kRight},
                {"SNR dB", Align::kRight},
                {"verdict"}});
@@ -149,6 +150,7 @@ std::string differences_text(const std::vector<NamedDifference>& differences) {
     table.add_row({named.name, std::to_string(difference.elements()),
                    format_text("%.3g", difference.max_abs()),
                    format_text("%.3g", difference.max_rel()), format_text("%.3g", difference.rms()),
+                   format_text("%.3g", difference.relative_rms()),
                    format_text("%.9f", difference.cosine()),
                    format_text("%.1f", difference.snr_db()), verdict_text(named)});
   }
@@ -169,6 +171,7 @@ Json differences_json(const std::vector<NamedDifference>& differences) {
                     {"max_abs", difference.max_abs()},
                     {"max_rel", difference.max_rel()},
                     {"rms", difference.rms()},
+                    {"relative_rms", difference.relative_rms()},
                     {"cosine", difference.cosine()},
                     {"snr_db", difference.snr_db()},
                     {"worst",

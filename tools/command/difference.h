@@ -86,7 +86,8 @@ struct NamedDifference {
 bool are_within(const std::vector<NamedDifference>& differences);
 std::string differences_text(const std::vector<NamedDifference>& differences);
 // {"name", "within", "shapes" (null, or what they are), "elements", "outside",
-// "not_finite", "not_finite_alone", "max_abs", "max_rel", "rms", "cosine", "snr_db", "worst":
+// "not_finite", "not_finite_alone", "max_abs", "max_rel", "rms", "relative_rms", "cosine",
+// "snr_db", "worst":
 // {"index", "actual", "expected"}}; numbers that are infinite or NaN become null.
 io::Json differences_json(const std::vector<NamedDifference>& differences);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
+#include "codegen/onnx/operators.h"
 #include "codegen/render/process.h"
 #include "tools/command/input_options.h"
 #include "tools/command/model_outputs.h"
@@ -35,6 +37,15 @@ std::optional<fs::path> find_above(const char* file) {
     if (folder == folder.root_path()) break;
   }
   return std::nullopt;
+}
+
+bool is_quantized(const std::string& model) {
+  const Result<std::set<std::string>> operators = onnx::operators_of(model);
+  if (!operators) return false;
+  return std::any_of(operators->begin(), operators->end(), [](const std::string& name) {
+    return name.starts_with("QLinear") || name.ends_with("QuantizeLinear") ||
+           name.ends_with("DequantizeLinear") || name.ends_with("Integer");
+  });
 }
 
 // Runs the model by ONNX Runtime, in a Python process for each set of inputs.
@@ -81,6 +92,12 @@ class OnnxRuntimeReference final : public Reference {
     CAMSHAFT_TRY_ASSIGN(std::vector<NamedTensor> outputs,
                         io::parse_npz(found, "what ONNX Runtime gave"));
     return select_outputs(plan_.info(), std::move(outputs), "ONNX Runtime");
+  }
+
+  std::string caveat() const override {
+    if (!is_quantized(model_)) return "";
+    return "; the model is quantized, and onnxruntime's sums of products of bytes may saturate at "
+           "16 bits: --engine oracle is the exact reference";
   }
 
  private:

@@ -24,6 +24,9 @@ class Reference {
   // of the plan's outputs that the model has (model_outputs.h), in its order and of its dtype; of
   // its shape too, except where extents depend on data. May take long.
   virtual base::Result<std::vector<io::Tensor>> run(std::span<const io::Tensor> inputs) = 0;
+  // Why results may differ from the model's that the plan is not to blame for, and what to do: an
+  // end for a sentence, or "".
+  virtual std::string caveat() const { return ""; }
 };
 
 struct ReferenceOptions {
