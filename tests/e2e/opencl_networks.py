@@ -7,7 +7,6 @@ network has up to 190 of them; for operators most of it is what it does for each
 for the long tests:
 - where that takes less time altogether, the driver is asked to compile kernels as they are written;
 - a network that comes in several sizes is run in its first, steps of state are STEPS;
-- with images, networks of up to MOST_IMAGE_KERNELS kernels are run;
 - operators' cases are run several together, as one model.
 """
 
@@ -36,7 +35,6 @@ HALVES_ERROR = 2e-2
 TOO_LARGE_FOR_HALVES = {"light_" + name for name in (
     "bvlc_alexnet", "inception_v1", "resnet50", "squeezenet", "vgg19", "zfnet512")}
 STEPS = 10
-MOST_IMAGE_KERNELS = 80
 TOGETHER = 1 if LONG else 25
 QUICK = {} if LONG else {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}  # for PoCL only
 # PoCL: what optimising takes it for a kernel, and what it saves in a run.
@@ -51,13 +49,6 @@ def first_sizes():
         frozen = tuple((name, value.tobytes()) for name, value in network.frozen.items())
         first.setdefault((network.path, frozen), network.name)
     return set(first.values())
-
-
-def check_kernels(test, target):
-    """Skips what has too many kernels for this run."""
-    if (not LONG and "images" in target["features"] and
-            target["kernels"] > MOST_IMAGE_KERNELS):
-        test.skipTest("%d kernels with images; run by test-long" % target["kernels"])
 
 
 def target_of(plan):
@@ -95,7 +86,6 @@ class RealNetworks(real_networks_test.RealNetworks):
     def compile(self, network, target):
         plan = super().compile(network, target)
         compiled = target_of(plan)
-        check_kernels(self, compiled)
         settings = mock.patch.dict(os.environ, driver_settings(compiled))
         settings.start()
         self.addCleanup(settings.stop)
@@ -113,7 +103,6 @@ class Zoo(unittest.TestCase):
         done = camshaft("compile", path, "--target", "opencl", "-o", plan, *self.options)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         compiled = target_of(plan)
-        check_kernels(self, compiled)
         with mock.patch.dict(os.environ, driver_settings(compiled)):
             done = camshaft("compare", plan, "--ref", path, "--trials", "2" if LONG else "1",
                             "--json", *zoo_test.TOLERANCES.get(name, ("--rtol", "1e-3")))
