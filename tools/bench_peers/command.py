@@ -10,8 +10,8 @@ settings for latency at batch 1 in float32.
 
 Times are from inputs in an engine's memory to outputs in the process's. Engines run in processes of
 their own, pinned alike and stopped while another one is timed. "to best": the median over rounds of
-an engine's time through that of the best peer, marked *. "p99/p50": the median over rounds, too; of
-a burst with fewer than 100 runs p99 is the slowest. "of peak": direct arithmetic through the
+an engine's time divided by the best peer's, marked *. "p99/p50": the median over rounds, too; of
+a burst with fewer than 100 runs p99 is the slowest. "of peak": direct arithmetic divided by the
 measured multiply-add peak; Winograd needs less. "error": the largest against the double-precision
 oracle, 1 being rtol 1e-3, atol 1e-4; what is beyond is marked !. An engine that is absent or fails
 gets one sentence.

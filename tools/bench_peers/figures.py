@@ -59,8 +59,9 @@ def has_enough_rounds(ours, theirs):
 
 
 def is_less_steady(ours, theirs):
-    """Whether p99 / p50 is worse than theirs in the median and in all rounds, or all but one of each
-    seven. A coin would say so once in 32 of five rounds and once in 16 of seven. Never of fewer."""
+    """Whether p99 / p50 is worse than theirs in the median and in all rounds, or all but one of
+    each seven. A coin would say so once in 32 of five rounds and once in 16 of seven. Never of
+    fewer."""
     if not has_enough_rounds(ours, theirs):
         return False
     pairs = list(zip(ours.tails(), theirs.tails()))

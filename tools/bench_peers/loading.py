@@ -125,7 +125,7 @@ def first_result_ms(row):
 
 
 def to_yardstick(row, rows):
-    """The time to the first result through the yardstick's on the same network, or None."""
+    """The time to the first result divided by the yardstick's on the same network, or None."""
     for other in rows:
         if (other.network, other.engine, other.threads) == (row.network, YARDSTICK, row.threads):
             own, its = first_result_ms(row), first_result_ms(other)

@@ -86,7 +86,7 @@ def tails_text(outcomes):
     found = list(beside_best(outcomes))
     judged = [item for item in found if figures.has_enough_rounds(*item[1:])]
     worse = [item for item in judged if figures.is_less_steady(*item[1:])]
-    text = "p99/p50 through the best peer's: %.2f in geometric mean" % figures.geometric_mean(
+    text = "p99/p50 divided by the best peer's: %.2f in geometric mean" % figures.geometric_mean(
         ours.jitter() / theirs.jitter() for _, ours, theirs in found)
     if judged:
         text += "; worse by more than chance on %d of %d" % (len(worse), len(judged))
