@@ -39,10 +39,6 @@ constexpr double kMemoryBytesPerCycle = 7;
 constexpr int64_t kMostStripRows = 128;
 constexpr double kLaunchCycles = 300;
 
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // The nodes of a region that are computed from one of them, and how.
 class Dependents {
  public:

@@ -41,10 +41,6 @@ constexpr double kBarrierCycles = 1000;
 // One kernel is taken where it is cheaper by more than the model may be wrong.
 constexpr double kMargin = 0.975;
 
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 int64_t inner_bytes(const SeparableConv& conv) {
   return conv.batch * conv.channels * conv.rows * conv.columns * kFloatBytes;
 }

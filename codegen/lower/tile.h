@@ -47,6 +47,11 @@ std::vector<TileRun> split_evenly(int64_t rows, int64_t most);
 double reduction_step_cycles(const CpuTarget& target, const std::vector<Strip>& strips,
                              int64_t vectors, const Knobs& knobs);
 
+// Of numbers above 0: how many of `b` it takes to hold `a`.
+inline int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
 // Knobs, and the cycles that they take by a model.
 struct RatedKnobs {
   double cycles = 0;

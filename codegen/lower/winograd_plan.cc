@@ -146,7 +146,6 @@ double winograd_cycles(const Task& task, const WinogradConv& conv, const Knobs& 
   const double transforms = static_cast<double>(blocks * knobs.block * conv.in_blocks()) * input +
                             static_cast<double>(tiles * conv.out_vectors()) * output;
   const std::vector<Strip> strips = {{knobs.block, blocks * n * n}};
-  const auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const int64_t product_tiles = blocks * n * n * ceil_div(knobs.block, knobs.pixels) *
                                 ceil_div(conv.out_vectors(), knobs.vectors);
   const double products = static_cast<double>(conv.in_channels) *

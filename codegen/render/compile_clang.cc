@@ -59,7 +59,7 @@ base::Result<std::vector<std::byte>> compile_text(const std::string& clang, cons
   std::vector<std::byte> output;
   std::vector<std::string> command = compiler_command(clang, target);
   command.insert(command.end(), {kind, "-o", "-", "-"});
-  CAMSHAFT_TRY_ASSIGN(const ProcessResult result, run_process(command, "/", {&input, &output}));
+  CAMSHAFT_TRY_ASSIGN(const ProcessResult result, run_process(command, {&input, &output}));
   if (result.exit_code != 0) {
     return base::fail(Code::kInternal, "render.clang", "%s can't compile a kernel's C: %s",
                       clang.c_str(), first_error(result.output).c_str());

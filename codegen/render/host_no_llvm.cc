@@ -29,7 +29,7 @@ base::Result<HostCpu> detect_host_cpu() {
 #endif
   CAMSHAFT_TRY_ASSIGN(
       const ProcessResult shown,
-      run_process({clang, native, "-###", "-x", "c", "-c", "/dev/null", "-o", "/dev/null"}, "/"));
+      run_process({clang, native, "-###", "-x", "c", "-c", "/dev/null", "-o", "/dev/null"}));
   HostCpu host;
   size_t position = 0;
   host.march = quoted_after(shown.output, "\"-target-cpu\" \"", &position);

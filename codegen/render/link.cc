@@ -57,7 +57,7 @@ base::Result<std::vector<std::byte>> link_shared_object(const std::vector<Object
     inputs.push_back(std::move(input));
   }
   std::vector<std::byte> bytes;
-  CAMSHAFT_TRY_ASSIGN(const ProcessResult result, run_process(command, "/", {nullptr, &bytes}));
+  CAMSHAFT_TRY_ASSIGN(const ProcessResult result, run_process(command, {nullptr, &bytes}));
   if (result.exit_code != 0) return refuse(result.output);
   CAMSHAFT_TRY(check_shared_object(bytes, exports));
   return bytes;

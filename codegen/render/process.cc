@@ -43,8 +43,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
 }
 
 // Starts the program with these as its streams, or /dev/null for none; returns 0 or an errno.
-int spawn(const std::vector<std::string>& argv, const std::string& folder, int input, int output,
-          int errors, pid_t* pid) {
+int spawn(const std::vector<std::string>& argv, int input, int output, int errors, pid_t* pid) {
   const std::vector<std::string> variables = plain_environment();
   const std::vector<char*> arguments = pointers_to(argv);
   const std::vector<char*> environment = pointers_to(variables);
@@ -57,7 +56,7 @@ int spawn(const std::vector<std::string>& argv, const std::string& folder, int i
   }
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  posix_spawn_file_actions_addchdir_np(&actions, "/");
   const int error =
       posix_spawn(pid, argv[0].c_str(), &actions, nullptr, arguments.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
@@ -140,7 +139,7 @@ base::Result<std::vector<std::byte>> MemoryFile::content() const {
 }
 
 base::Result<ProcessResult> run_process(const std::vector<std::string>& argv,
-                                        const std::string& folder, const ProcessStreams& streams) {
+                                        const ProcessStreams& streams) {
   // What the program says beside its output is not waited for, so one pipe is enough.
   CAMSHAFT_TRY_ASSIGN(const MemoryFile errors, MemoryFile::make());
   int ends[2];
@@ -148,8 +147,8 @@ base::Result<ProcessResult> run_process(const std::vector<std::string>& argv,
     return base::fail_errno(base::Code::kIo, "render.process", errno, "can't make a pipe");
   }
   pid_t pid = 0;
-  const int error = spawn(argv, folder, streams.input == nullptr ? -1 : streams.input->fd(),
-                          ends[1], streams.output == nullptr ? ends[1] : errors.fd(), &pid);
+  const int error = spawn(argv, streams.input == nullptr ? -1 : streams.input->fd(), ends[1],
+                          streams.output == nullptr ? ends[1] : errors.fd(), &pid);
   ::close(ends[1]);
   if (error != 0) {
     ::close(ends[0]);

@@ -51,10 +51,9 @@ struct ProcessStreams {
   std::vector<std::byte>* output = nullptr;
 };
 
-// Runs argv[0] (a path) with the locale set to C, in `folder`, and waits for it. Fails with kIo
-// only where the program can't be started. Any thread.
+// Runs argv[0] (a path) with the locale set to C, in the root folder, and waits for it. Fails with
+// kIo only where the program can't be started. Any thread.
 base::Result<ProcessResult> run_process(const std::vector<std::string>& argv,
-                                        const std::string& folder,
                                         const ProcessStreams& streams = {});
 
 }  // namespace camshaft::render

@@ -22,7 +22,7 @@ struct Tool {
 };
 
 base::Result<std::string> ask_version(const std::string& path) {
-  CAMSHAFT_TRY_ASSIGN(const ProcessResult shown, run_process({path, "--version"}, "/"));
+  CAMSHAFT_TRY_ASSIGN(const ProcessResult shown, run_process({path, "--version"}));
   // "Debian clang version 19.1.7 (3~deb12u1)", "Debian LLD 19.1.7 (compatible with GNU linkers)"
   for (const char* key : {"clang version ", "LLD "}) {
     const size_t found = shown.output.find(key);

@@ -86,7 +86,7 @@ class OnnxRuntimeReference final : public Reference {
     CAMSHAFT_TRY_ASSIGN(const render::MemoryFile output, render::MemoryFile::make());
     std::vector<std::string> command = command_;
     command.insert(command.end(), {"--inputs", input.path(), "--outputs", output.path()});
-    CAMSHAFT_TRY_ASSIGN(const render::ProcessResult done, render::run_process(command, "/"));
+    CAMSHAFT_TRY_ASSIGN(const render::ProcessResult done, render::run_process(command));
     CAMSHAFT_TRY_ASSIGN(const std::vector<std::byte> found, output.content());
     if (done.exit_code != 0 || found.empty()) return failure(done);
     CAMSHAFT_TRY_ASSIGN(std::vector<NamedTensor> outputs,

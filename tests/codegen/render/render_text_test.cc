@@ -113,7 +113,7 @@ TEST_CASE("the C compiles without a warning") {
     REQUIRE(input);
     auto result = render::run_process({*clang, "-x", "c", "-std=c17", "-ffreestanding",
                                        "-march=haswell", "-Wall", "-Werror", "-fsyntax-only", "-"},
-                                      "/", {&*input, nullptr});
+                                      {&*input, nullptr});
     REQUIRE(result);
     return *result;
   };
@@ -170,7 +170,7 @@ TEST_CASE("the OpenCL C compiles without a warning") {
     auto result = render::run_process(
         {*clang, "-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header", "-Wall",
          "-Werror", "-Wno-unused-parameter", "-fsyntax-only", "-"},
-        "/", {&*input, nullptr});
+        {&*input, nullptr});
     REQUIRE(result);
     return *result;
   };
