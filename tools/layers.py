@@ -20,7 +20,7 @@ class Layer:
     external: tuple = ()  # names in EXTERNALS, not transitive
     exceptions: bool = False  # every file of it is built with exceptions and RTTI
     exception_files: tuple = ()  # or only these: the boundaries to libraries that throw
-    option: str = ""  # left out of the build where this option (cuda, opencl) is 0
+    option: str = ""  # left out of the build where this option of scons is 0
     provided_by: tuple = ()  # folders that define what this one's headers declare
 
 
@@ -50,16 +50,8 @@ LAYERS = (
     Layer("devices/null", _BACKEND),
     Layer("devices/cpu", _BACKEND),
     Layer("devices/opencl", _BACKEND, ("opencl",), option="opencl"),
-    Layer("devices/cuda", _BACKEND, option="cuda"),
-    Layer("devices/nv", _BACKEND),
-    Layer("devices/amd", _BACKEND),
-    Layer("devices/qcom", _BACKEND),
-    Layer("devices/metal", _BACKEND),
-    Layer("devices/webgpu", _BACKEND),
     # Files directly in devices/: the registry, the only code that names every backend.
-    Layer("devices", _BACKEND + ("devices/null", "devices/cpu", "devices/opencl", "devices/cuda",
-                                 "devices/nv", "devices/amd", "devices/qcom", "devices/metal",
-                                 "devices/webgpu")),
+    Layer("devices", _BACKEND + ("devices/null", "devices/cpu", "devices/opencl")),
     Layer("codegen/ir", ("runtime/base",), ("eigen",)),
     Layer("codegen/onnx", _CODEGEN, ("json", "protobuf")),
     Layer("codegen/passes", _CODEGEN),
@@ -95,13 +87,11 @@ EXTERNALS = {
     "json": External(("nlohmann/",)),
     "libav": External(("libavcodec/", "libavformat/", "libavutil/", "libswscale/"),
                       ("avformat", "avcodec", "swscale", "avutil")),
-    "lld": External(("lld/",), ("lldELF", "lldCommon"), **_LLVM_DIRS),
     "llvm": External(("llvm/", "llvm-c/"), ("LLVM-19",), **_LLVM_DIRS),
     "opencl": External(("CL/",)),  # opened at run time
     "png": External(("png.h",), ("png16", "z")),
     "protobuf": External(("google/protobuf/",), ("protobuf",)),
     "sodium": External(("sodium.h", "sodium/"), ("sodium",)),
-    "tomlplusplus": External(("toml++/",)),
     "xxhash": External(("xxhash.h", "xxh3.h"), ("xxhash",)),
     "zlib": External(("zlib.h",), ("z",)),
     "zmq": External(("zmq.h", "zmq.hpp"), ("zmq",)),
