@@ -37,8 +37,9 @@
 //   shape throughout. A Matrix statement clears one, loads or stores one (its row r lies from
 //   element index + r * pitch of an array on), or adds a product:
 //     c[m][n] += sum over k of a[m][2k] * b[k][2n] + a[m][2k+1] * b[k][2n+1]
-//   so a row of b has pairs of columns that lie together. The sum is in f32, in the machine's own
-//   order, and takes denormals as 0. What a matrix holds where a thread iteration begins is
+//   so a row of b has pairs of columns that lie together. It may be loaded from an array of u32,
+//   too, each of which is such a pair, the first one lowest. The sum is in f32, in the machine's
+//   own order, and takes denormals as 0. What a matrix holds where a thread iteration begins is
 //   undefined. Few targets have them (render::CpuTarget::matrices).
 // - f16 and bf16 exist in memory only: load or store through kCast to f32.
 // - Images, for GPUs: a parameter of f32, f16 or u8 may be one, which is rows of texels of four
@@ -191,6 +192,12 @@ struct Matrix {
   int32_t rows = 1;  // at most kMaxMatrixRows
   int32_t columns = 1;
 };
+// How many of a matrix's elements make one of the array that it is loaded from or stored to: 1, or
+// 2 where pairs are loaded as words; 0 if it can't be.
+inline int64_t matrix_elements_in(const Array& array, const Matrix& matrix) {
+  if (array.dtype == matrix.dtype) return 1;
+  return array.dtype == DType::kUInt32 && matrix.dtype == DType::kBFloat16 ? 2 : 0;
+}
 using MatrixId = int32_t;
 inline constexpr int32_t kMaxMatrices = 8;
 inline constexpr int32_t kMaxMatrixRows = 16;

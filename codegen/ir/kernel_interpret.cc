@@ -240,18 +240,21 @@ class Interpreter {
     const Matrix& matrix = kernel_.matrix(stmt.matrix.matrix);
     const Array& array = kernel_.array(stmt.array);
     const auto first = static_cast<int64_t>(*lanes_of(stmt.index));
+    const int64_t in_element = matrix_elements_in(array, matrix);
     for (int64_t i = 0; i < matrix.rows * matrix.columns; ++i) {
       const int64_t row = i / matrix.columns;
-      const int64_t at = first + row * stmt.matrix.pitch + i % matrix.columns;
+      const int64_t column = i % matrix.columns;
+      const int64_t at = first + row * stmt.matrix.pitch + column / in_element;
       if (at < 0 || at >= array.elements) return outside(stmt.array, stmt.index);
-      std::byte* place =
-          memory_[static_cast<size_t>(stmt.array)] + at * base::dtype_size_bytes(array.dtype);
+      std::byte* place = memory_[static_cast<size_t>(stmt.array)] +
+                         at * base::dtype_size_bytes(array.dtype) +
+                         column % in_element * base::dtype_size_bytes(matrix.dtype);
       float& number = numbers[static_cast<size_t>(i)];
       if (stmt.matrix.op == MatrixOp::kStore) {
         write_element(place, array.dtype, float_bits(static_cast<double>(number), array.dtype));
       } else {
         const LaneBits wide =
-            evaluate_cast(read_element(place, array.dtype), array.dtype, DType::kFloat32);
+            evaluate_cast(read_element(place, matrix.dtype), matrix.dtype, DType::kFloat32);
         number = static_cast<float>(float_value(wide, DType::kFloat32));
       }
     }

@@ -391,12 +391,13 @@ class Verifier {
     if (writes && array.kind == ArrayKind::kParam && !array.writable) {
       return fail("a matrix is stored to the read-only parameter " + array.name);
     }
-    if (array.dtype != matrix.dtype || step.pitch < 0 ||
+    const int64_t in_element = matrix_elements_in(array, matrix);
+    if (in_element == 0 || (in_element > 1 && writes) || step.pitch < 0 ||
         kernel_.expr(stmt.index).type != ValueType{DType::kInt64, 1}) {
       return fail("matrix " + matrix.name + " does not fit array " + array.name +
                   ", its index or its pitch");
     }
-    const int64_t reach = (matrix.rows - 1) * step.pitch + matrix.columns;
+    const int64_t reach = (matrix.rows - 1) * step.pitch + matrix.columns / in_element;
     return verify_access(stmt.array, stmt.index, reach, context, "matrix in ");
   }
 

@@ -62,11 +62,12 @@ class MatrixConvEmitter {
   }
 
   LoweredKernel emit() {
-    const int64_t sets = (conv_.column_tiles() + knobs_.vectors - 1) / knobs_.vectors;
+    const int64_t sets = ceil_div(conv_.column_tiles(), knobs_.vectors);
     const int64_t strips = conv_.batch * conv_.strips;
     // Threads share strips, and where there are too few the sets of output channels.
-    const int64_t parts = std::clamp<int64_t>((task_.threads + strips - 1) / strips, 1, sets);
-    const int64_t per_part = (sets + parts - 1) / parts;
+    const int64_t per_part =
+        ceil_div(sets, std::clamp<int64_t>(ceil_div(task_.threads, strips), 1, sets));
+    const int64_t parts = ceil_div(sets, per_part);  // none is empty
     set_thread_loop(kernel_, strips * parts, [&](ExprId t) {
       const ExprId part = kernel_.mod(t, parts);
       const ExprId rest = kernel_.div(t, parts);
@@ -234,58 +235,11 @@ class MatrixConvEmitter {
     return weights_.prefetch(kernel_, kernel_.add(first, kernel_.mul(step, lines * line)), lines);
   }
 
-  // Pixels of row `r` of the tile's matrices, but those that an earlier tile or strip stored. Where
-  // the output has its channels one after another, a channel's pixels are stored together, if all
-  // of them are.
+  // Pixels of row `r` of the tile's matrices, but those that an earlier tile or strip stored.
   std::vector<Stmt> store_row(const MatrixTile& tile, int64_t r) {
     const ExprId place = tile.places[static_cast<size_t>(r)];
     const ExprId wanted = kernel_.mul(kernel_.add(tile.first_row, r), kMatrixRows);
     const ExprId begin = kernel_.sub(kernel_.binary(KOp::kMax, wanted, done_), place);
-    const int64_t out_block = task_.schedule.buffer(task_.region.output).layout.channel_block;
-    if (out_block > 1 || conv_.pitch != conv_.width || conv_.tile_rows() != kMatrixRows) {
-      return store_pixels(tile, r, place, begin);
-    }
-    std::vector<Stmt> together = store_planes(tile, r, place);
-    int64_t first = 0;
-    if (kernel_.is_int_const(begin, &first) && first == 0) return together;
-    const ExprId is_whole = kernel_.binary(KOp::kEq, begin, kernel_.int_const(0));
-    std::vector<Stmt> body = {ir::make_if(is_whole, std::move(together))};
-    body.push_back(
-        ir::make_if(kernel_.binary(KOp::kXor, is_whole, kernel_.int_const(1, DType::kBool)),
-                    store_pixels(tile, r, place, begin)));
-    return body;
-  }
-
-  std::vector<Stmt> store_planes(const MatrixTile& tile, int64_t r, ExprId place) {
-    const int64_t pitch = knobs_.vectors * kMatrixColumns;
-    const ExprId first_channel = kernel_.mul(tile.set, pitch);
-    return loop(kernel_, "channel", channels_of(tile), LoopKind::kSerial, [&](ExprId channel) {
-      std::vector<Stmt> body = loop(
-          kernel_, "lane", kMatrixRows, LoopKind::kVector, [&](ExprId lane) -> std::vector<Stmt> {
-            const ExprId acc_row = kernel_.add(lane, r * kMatrixRows);
-            const ExprId sum =
-                kernel_.load(acc_, kernel_.add(kernel_.mul(acc_row, pitch), channel));
-            evaluator_.bind(task_.region.root, [sum](const Index&) { return sum; });
-            const ExprId pixel = kernel_.add(place, lane);
-            const Index at = output_at(kernel_.add(first_channel, channel), pixel,
-                                       kernel_.mod(pixel, conv_.pitch));
-            return {evaluator_.store_output(frame_.output, at,
-                                            evaluator_.value(task_.region.output, at))};
-          });
-      evaluator_.unbind(task_.region.root);
-      return body;
-    });
-  }
-
-  // Output channels of a tile; a last set may have fewer.
-  int64_t channels_of(const MatrixTile& tile) const {
-    const int64_t all = tile.columns * kMatrixColumns;
-    int64_t set = 0;
-    if (!kernel_.is_int_const(tile.set, &set)) return all;
-    return std::min(all, conv_.out_channels - set * knobs_.vectors * kMatrixColumns);
-  }
-
-  std::vector<Stmt> store_pixels(const MatrixTile& tile, int64_t r, ExprId place, ExprId begin) {
     const auto pixel_body = [&](ExprId row) {
       std::vector<Stmt> body;
       const ExprId pixel = let(kernel_, body, "pixel", kernel_.add(place, row));
@@ -304,6 +258,14 @@ class MatrixConvEmitter {
       return loop(kernel_, "row", rows, LoopKind::kSerial, pixel_body);
     }
     return loop_between(kernel_, "row", begin, kernel_.int_const(rows), 0, rows - 1, pixel_body);
+  }
+
+  // Output channels of a tile; a last set may have fewer.
+  int64_t channels_of(const MatrixTile& tile) const {
+    const int64_t all = tile.columns * kMatrixColumns;
+    int64_t set = 0;
+    if (!kernel_.is_int_const(tile.set, &set)) return all;
+    return std::min(all, conv_.out_channels - set * knobs_.vectors * kMatrixColumns);
   }
 
   std::vector<Stmt> store_channels(const MatrixTile& tile, int64_t r, ExprId row, ExprId pixel,
@@ -367,7 +329,8 @@ bool matches_conv_matrix(const Task& task) {
 }
 
 std::vector<Knobs> knobs_conv_matrix(const Task& task) {
-  return rank_matrix_tiles(*find_matrix_conv(task));
+  const MatrixConv conv = *find_matrix_conv(task);
+  return rank_matrix_tiles(conv.row_tiles(), conv.column_tiles(), conv.tile_rows());
 }
 
 LoweredKernel emit_conv_matrix(const Task& task, const Knobs& knobs) {

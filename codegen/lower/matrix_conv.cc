@@ -14,7 +14,6 @@ namespace {
 using ir::DType;
 using ir::Op;
 
-constexpr int64_t kLeastChannels = 8;       // of a product: fewer leave most of it empty
 constexpr int64_t kLeastDepth = 32;         // channels times taps, where the input is copied
 constexpr int64_t kLeastPixels = 4;         // of an image: fewer leave most rows empty
 constexpr int64_t kPlaneBytes = 160 << 10;  // of a strip, at most: on a worker's stack
@@ -67,13 +66,6 @@ void cut_planes(const Task& task, MatrixConv& conv) {
   cut_strips(std::max<int64_t>(std::min(fitting, by_threads), 1), conv);
 }
 
-// Channels of a product: as few as hold all, or as many as there may be.
-int64_t product_block(int64_t channels) {
-  int64_t block = kLeastChannels;
-  while (block < channels && block < kMatrixChannels) block *= 2;
-  return block;
-}
-
 // Whether a pointwise convolution is read in place: products of the input's own blocks may be more
 // than those of the planes'.
 bool is_in_place(const MatrixConv& conv) {
@@ -97,6 +89,23 @@ bool fits(const MatrixConv& conv) {
 
 }  // namespace
 
+int64_t product_block(int64_t channels) {
+  int64_t block = kLeastChannels;
+  while (block < channels && block < kMatrixChannels) block *= 2;
+  return block;
+}
+
+bool is_matrix_conv(const Task& task) {
+  if (!task.target.matrices || !task.has_root(Op::kConv)) return false;
+  const ir::Node& node = task.node(task.region.root);
+  const NodeId w = node.inputs[1];
+  return task.type(node.inputs[0]).dtype == DType::kBFloat16 &&
+         node.as<ir::ConvAttrs>().groups == 1 && node.type.elements() > 0 &&
+         task.has_buffer(node.inputs[0]) && are_known(task, w) &&
+         !ir::splat_value(task.graph(), w) &&  // kernels hold it as a number
+         window_of(task).pixels() >= kLeastPixels;
+}
+
 int64_t PlaneAxis::plane_of(int64_t k) const {
   const int64_t remainder = k * axis.dilation % axis.stride;
   const auto found = std::find(remainders.begin(), remainders.end(), remainder);
@@ -114,23 +123,18 @@ PlaneAxis::Range PlaneAxis::inside(int64_t plane, int64_t count) const {
 }
 
 std::optional<MatrixConv> find_matrix_conv(const Task& task) {
-  if (!task.target.matrices || !task.has_root(Op::kConv)) return std::nullopt;
+  if (!is_matrix_conv(task)) return std::nullopt;
   const ir::Node& node = task.node(task.region.root);
   MatrixConv conv{};
   conv.x = node.inputs[0];
   conv.w = node.inputs[1];
   const ir::TensorType& x = task.type(conv.x);
-  if (x.dtype != DType::kBFloat16 || node.as<ir::ConvAttrs>().groups != 1) return std::nullopt;
-  if (!task.has_buffer(conv.x) || !are_known(task, conv.w) || node.type.elements() == 0) {
-    return std::nullopt;
-  }
-  if (ir::splat_value(task.graph(), conv.w)) return std::nullopt;  // kernels hold it as a number
   conv.window = window_of(task);
   conv.batch = x.shape[0];
   conv.in_channels = x.shape[1];
   conv.out_channels = task.type(conv.w).shape[0];
   conv.in_block = task.schedule.buffer(conv.x).layout.channel_block;
-  if (conv.in_block > kMatrixChannels || conv.window.pixels() < kLeastPixels) return std::nullopt;
+  if (conv.in_block > kMatrixChannels) return std::nullopt;
   if (conv.in_block < kLeastChannels &&
       (conv.in_channels * conv.taps() < kLeastDepth || conv.out_channels < kLeastChannels)) {
     return std::nullopt;
@@ -141,30 +145,32 @@ std::optional<MatrixConv> find_matrix_conv(const Task& task) {
   return fits(conv) ? std::optional(conv) : std::nullopt;
 }
 
-std::vector<Knobs> rank_matrix_tiles(const MatrixConv& conv) {
-  const auto split_cycles = [&](int64_t rows, int64_t columns) {
-    const double products = static_cast<double>(rows * columns * conv.tile_rows());
-    return std::max(products, kLoadCycles * static_cast<double>(rows + columns) * 0.75);
+std::vector<Knobs> rank_matrix_tiles(int64_t pixels, int64_t channels, int64_t rows) {
+  const auto split_cycles = [&](int64_t tile_pixels, int64_t tile_channels) {
+    const auto products = static_cast<double>(tile_pixels * tile_channels * rows);
+    return std::max(products,
+                    kLoadCycles * static_cast<double>(tile_pixels + tile_channels) * 0.75);
   };
   std::vector<RatedKnobs> candidates;
   // The largest first among equals.
-  for (const auto [rows, columns] : {std::pair{3, 1}, {2, 2}, {2, 1}, {1, 3}, {1, 2}, {1, 1}}) {
-    if (rows > conv.row_tiles() || columns > conv.column_tiles()) continue;
-    const int64_t row_rest = conv.row_tiles() % rows;
-    const int64_t column_rest = conv.column_tiles() % columns;
-    const auto row_cycles = [&](int64_t width) {
+  for (const auto [tile_pixels, tile_channels] :
+       {std::pair{3, 1}, {2, 2}, {2, 1}, {1, 3}, {1, 2}, {1, 1}}) {
+    if (tile_pixels > pixels || tile_channels > channels) continue;
+    const int64_t pixel_rest = pixels % tile_pixels;
+    const auto pixel_cycles = [&](int64_t width) {
       if (width == 0) return 0.0;
-      const double rest = row_rest > 0 ? split_cycles(row_rest, width) : 0;
-      return static_cast<double>(conv.row_tiles() / rows) * split_cycles(rows, width) + rest;
+      const double rest = pixel_rest > 0 ? split_cycles(pixel_rest, width) : 0;
+      return static_cast<double>(pixels / tile_pixels) * split_cycles(tile_pixels, width) + rest;
     };
     Knobs knobs;
     knobs.lanes = kMatrixColumns;
-    knobs.pixels = rows;
-    knobs.vectors = columns;
+    knobs.pixels = tile_pixels;
+    knobs.vectors = tile_channels;
     knobs.unroll = 4;
-    candidates.push_back({static_cast<double>(conv.column_tiles() / columns) * row_cycles(columns) +
-                              row_cycles(column_rest),
-                          knobs});
+    candidates.push_back(
+        {static_cast<double>(channels / tile_channels) * pixel_cycles(tile_channels) +
+             pixel_cycles(channels % tile_channels),
+         knobs});
   }
   return cheapest_first(candidates);
 }

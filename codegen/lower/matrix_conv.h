@@ -22,6 +22,7 @@ namespace camshaft::lower {
 inline constexpr int64_t kMatrixRows = ir::kMaxMatrixRows;
 inline constexpr int64_t kMatrixColumns = 16;   // of sums
 inline constexpr int64_t kMatrixChannels = 32;  // summed over by one product, at most
+inline constexpr int64_t kLeastChannels = 8;    // of a product: fewer leave most of it empty
 
 // One spatial axis of the planes: position j of the plane of remainder f holds input position
 // j * stride + f - pad.
@@ -74,11 +75,17 @@ struct MatrixConv {
   }
 };
 
-// Nothing where the region is no such convolution of bf16, or has too little to multiply.
+// Whether the region's root is a convolution of bf16 in one group, with known weights that differ,
+// and the target has matrices.
+bool is_matrix_conv(const Task& task);
+// Channels of a product: as few as hold all `channels`, or as many as there may be.
+int64_t product_block(int64_t channels);
+// Nothing where the region is no such convolution, or has too little to multiply.
 std::optional<MatrixConv> find_matrix_conv(const Task& task);
 
 // Knobs for tiles of matrices that fit the target's registers, cheapest first by a model: `pixels`
-// and `vectors` count the matrices of a tile.
-std::vector<Knobs> rank_matrix_tiles(const MatrixConv& conv);
+// and `vectors` count the matrices of a tile. There are so many of them, of pixels and of output
+// channels; `rows` has a matrix of sums.
+std::vector<Knobs> rank_matrix_tiles(int64_t pixels, int64_t channels, int64_t rows);
 
 }  // namespace camshaft::lower

@@ -27,6 +27,7 @@ constexpr Strategy kStrategies[] = {
     CAMSHAFT_STRATEGY(conv_separable),
     CAMSHAFT_STRATEGY(conv_depthwise),
     CAMSHAFT_STRATEGY_THAT_PAYS(conv_depthwise_rows),
+    CAMSHAFT_STRATEGY(conv_matrix_planar),
     CAMSHAFT_STRATEGY(conv_matrix),
     CAMSHAFT_STRATEGY_THAT_PAYS(conv_winograd),
     CAMSHAFT_STRATEGY(conv_direct),

@@ -23,6 +23,7 @@ CAMSHAFT_DECLARE_STRATEGY(conv_depthwise_rows);
 bool pays_conv_depthwise_rows(const Task& task);
 CAMSHAFT_DECLARE_STRATEGY(conv_winograd);
 bool pays_conv_winograd(const Task& task);
+CAMSHAFT_DECLARE_STRATEGY(conv_matrix_planar);
 CAMSHAFT_DECLARE_STRATEGY(conv_matrix);
 CAMSHAFT_DECLARE_STRATEGY(conv_direct);
 CAMSHAFT_DECLARE_STRATEGY(attention);

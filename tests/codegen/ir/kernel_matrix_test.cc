@@ -99,6 +99,44 @@ TEST_CASE("what a matrix holds before it is cleared or loaded shows") {
   CHECK(out[1] != 0);
 }
 
+// The same with the right side as words of pairs.
+std::string product_of_words() {
+  const std::string words = replaced(kProduct, "b: bf16[8]", "b: u32[4]");
+  return replaced(words, "(w, b, 0, 4)", "(w, b, 0, 2)");
+}
+
+TEST_CASE("a matrix of pairs may be loaded from words") {
+  const auto run = [](const std::string& text) {
+    const auto kernel = parse_kernel(text);
+    REQUIRE(kernel.has_value());
+    CHECK(verify_kernel(*kernel).is_ok());
+    std::vector<float> numbers;
+    for (int i = 0; i < 40; ++i) numbers.push_back(static_cast<float>(i * i % 13 - 5));
+    std::vector<uint16_t> a = bf16_of(numbers);
+    std::vector<uint16_t> b = bf16_of({1, -2, 3, 5, -7, 11, 13, 17});
+    std::vector<float> out(20);
+    void* params[] = {a.data(), b.data(), out.data()};
+    REQUIRE(interpret_kernel(*kernel, params, 0, 1).is_ok());
+    return out;
+  };
+  CHECK(run(product_of_words()) == run(kProduct));
+  CHECK(run(kProduct)[1] != 0);
+}
+
+TEST_CASE("the rules of matrices that are loaded from words") {
+  CHECK(is_sound(product_of_words()));
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"(w, b, 0, 2)", "(w, b, 1, 2)"},                            // beyond the array
+           {"b: u32[4]", "b: i32[4]"},                                  // another dtype
+           {"store_matrix(c, out, 1, 3)", "store_matrix(w, b, 0, 2)"},  // only loads
+           {"out: f32[20]", "out: u32[20]"}}) {                         // f32 is no pair
+    CAPTURE(from, to);
+    std::string text = replaced(product_of_words(), from, to);
+    if (to == "store_matrix(w, b, 0, 2)") text = replaced(text, "b: u32[4]", "b: u32[4] writable");
+    CHECK_FALSE(is_sound(text));
+  }
+}
+
 TEST_CASE("the rules of matrices") {
   CHECK(is_sound(kProduct));
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{

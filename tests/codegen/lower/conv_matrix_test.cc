@@ -37,10 +37,10 @@ std::string graph_of(const Case& c) {
          ", groups=1}\n" + c.epilogue + "%q = pool(%o" + pool + "output \"y\" = %q\n}";
 }
 
-// Runs with each of the strategy's knobs, for some numbers of threads; bf16 results may differ in
+// Runs with each of a strategy's knobs, for some numbers of threads; bf16 results may differ in
 // their last place.
-void check_case(const Case& c, int32_t block, int threads = 1, int64_t l2_bytes = 512 << 10) {
-  CAPTURE(c.x, c.w, block, threads);
+void check_strategy(const char* name, const Case& c, int32_t block, int threads, int64_t l2_bytes) {
+  CAPTURE(name, c.x, c.w, block, threads);
   const auto graph = ir::parse_graph(graph_of(c));
   REQUIRE(graph.has_value());
   const std::vector<ir::Literal> inputs = seeded_inputs(*graph);
@@ -54,8 +54,8 @@ void check_case(const Case& c, int32_t block, int threads = 1, int64_t l2_bytes 
     const ScheduleRun run = run_schedule(schedule, inputs, target, [&](const Task& task) {
       const Task shared{task.schedule, task.region, task.target, threads};
       if (!task.has_root(ir::Op::kConv)) return lower_region(shared);
-      REQUIRE(find_matrix_conv(shared).has_value());
-      const Strategy* strategy = find_strategy("conv_matrix");
+      const Strategy* strategy = find_strategy(name);
+      REQUIRE(strategy->matches(shared));
       const std::vector<Knobs> ranked = strategy->knobs(shared);
       knobs = ranked.size();
       ran = true;
@@ -64,6 +64,21 @@ void check_case(const Case& c, int32_t block, int threads = 1, int64_t l2_bytes 
     CHECK(ran);
     check_against_oracle(*graph, inputs, run.outputs, 8e-3);
   }
+}
+
+void check_case(const Case& c, int32_t block, int threads = 1, int64_t l2_bytes = 512 << 10) {
+  check_strategy("conv_matrix", c, block, threads, l2_bytes);
+}
+
+// A pointwise convolution, of which the output has its channels one after another.
+Case pointwise(const std::string& x, const std::string& w, const std::string& epilogue = {}) {
+  Case c{x, w, "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
+  if (!epilogue.empty()) c.epilogue = epilogue;
+  return c;
+}
+
+void check_planar(const Case& c, int32_t block, int threads = 1, int64_t l2_bytes = 512 << 10) {
+  check_strategy("conv_matrix_planar", c, block, threads, l2_bytes);
 }
 
 TEST_CASE("pointwise convolutions are read in place") {
@@ -105,6 +120,50 @@ TEST_CASE("channels that don't lie together are brought together") {
   check_case({"[1x33x21]", "[40x33x1]", "[1]", "[1]", "[0]", "[0]"}, 32);
 }
 
+TEST_CASE("planar outputs take rows of pixels") {
+  // Inputs that are planar too: an even and an odd number of channels, two images, matrices of
+  // pixels that are whole and such that begin inside the one before.
+  check_planar(pointwise("[1x58x4x8]", "[58x58x1x1]"), 32);
+  check_planar(pointwise("[2x58x7x9]", "[59x58x1x1]"), 32, 3);
+  check_planar(pointwise("[1x35x6x7]", "[17x35x1x1]"), 32);
+  // Inputs in blocks.
+  check_planar(pointwise("[1x24x8x9]", "[58x24x1x1]"), 8);
+  check_planar(pointwise("[2x32x5x5]", "[35x32x1x1]"), 32, 2);
+  check_planar(pointwise("[1x116x5x6]", "[33x116x1x1]"), 4);
+  // Fewer pixels than a matrix has columns, fewer output channels than rows.
+  check_planar(pointwise("[1x33x2x3]", "[9x33x1x1]"), 32);
+  check_planar({"[1x33x21]", "[41x33x1]", "[1]", "[1]", "[0]", "[0]"}, 32);
+  // Several strips: of a number of matrices that they divide, and of another.
+  check_planar(pointwise("[1x58x20x24]", "[25x58x1x1]"), 32, 1, 64 << 10);
+  check_planar(pointwise("[2x58x19x23]", "[25x58x1x1]"), 32, 1, 64 << 10);
+  // Threads that share sets of output channels.
+  check_planar(pointwise("[1x33x3x3]", "[145x33x1x1]"), 32, 4);
+}
+
+TEST_CASE("threads that share sets of output channels share all of them once") {
+  const auto extent = [](const char* name, const char* w) {
+    const auto graph = ir::parse_graph(graph_of(pointwise("[1x33x1x9]", w)));
+    REQUIRE(graph.has_value());
+    const Schedule schedule = schedule::make_schedule(*graph, {32, true});
+    int64_t iterations = 0;
+    run_schedule(schedule, seeded_inputs(*graph), matrix_target(), [&](const Task& task) {
+      if (!task.has_root(ir::Op::kConv)) return lower_region(task);
+      const Task shared{task.schedule, task.region, task.target, 4};
+      Knobs knobs = find_strategy(name)->knobs(shared).front();
+      knobs.pixels = knobs.vectors = 1;
+      LoweredKernel kernel = find_strategy(name)->emit(shared, knobs);
+      iterations = kernel.kernel.thread_extent;
+      return kernel;
+    });
+    return iterations;
+  };
+  // Of five sets by four threads two each are for three.
+  for (const char* name : {"conv_matrix", "conv_matrix_planar"}) {
+    CHECK(extent(name, "[65x33x1x1]") == 3);
+    CHECK(extent(name, "[49x33x1x1]") == 4);
+  }
+}
+
 TEST_CASE("few columns are read in place, many from planes") {
   const auto conv_of = [](const std::string& x, const std::string& w) {
     const auto graph = ir::parse_graph(graph_of({x, w, "[1,1]", "[1,1]", "[0,0]", "[0,0]"}));
@@ -133,6 +192,10 @@ TEST_CASE("the epilogue is fused: an addition of another value, an activation") 
       "f32[1x40x9x11]\n%m = max(%s, %z)\n%o = cast(%m) {to=bf16}\n";
   check_case({"[1x32x9x11]", "[40x32x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]", epilogue}, 32);
   check_case({"[1x32x9x11]", "[40x32x3x3]", "[1,1]", "[1,1]", "[1,1]", "[1,1]", epilogue}, 32);
+  const std::string planar =
+      "%r = input \"r\" : f32[1x41x9x11]\n%s = add(%c, %r)\n%z = constant {splat 0} : "
+      "f32[1x41x9x11]\n%m = max(%s, %z)\n%o = cast(%m) {to=bf16}\n";
+  check_planar(pointwise("[1x32x9x11]", "[41x32x1x1]", planar), 32);
 }
 
 TEST_CASE("what has no matrices is left to other strategies") {
@@ -142,10 +205,12 @@ TEST_CASE("what has no matrices is left to other strategies") {
     const Schedule schedule = schedule::make_schedule(*graph, {block, true});
     return run_schedule(schedule, seeded_inputs(*graph), target).strategies.at(1);
   };
-  const Case pointwise{"[1x32x9x11]", "[40x32x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
-  CHECK(strategies(pointwise, matrix_target(), 32) == "conv_matrix");
-  CHECK(strategies(pointwise, test_target(64), 32) == "conv_direct");
-  CHECK(strategies(pointwise, matrix_target(), 1) == "conv_matrix");
+  const Case wide = pointwise("[1x32x9x11]", "[40x32x1x1]");
+  CHECK(strategies(wide, matrix_target(), 32) == "conv_matrix");
+  CHECK(strategies(wide, test_target(64), 32) == "conv_direct");
+  CHECK(strategies(wide, matrix_target(), 1) == "conv_matrix_planar");
+  CHECK(strategies(pointwise("[1x32x9x11]", "[41x32x1x1]"), matrix_target(), 32) ==
+        "conv_matrix_planar");
   const Case few_columns{"[1x33x9x11]", "[4x33x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
   CHECK(strategies(few_columns, matrix_target(), 32) != "conv_matrix");
   const Case few{"[1x4x9x11]", "[40x4x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"};
