@@ -8,10 +8,9 @@
 //   [vectors of columns][step of the sum][vector][lane]
 // so that they may be transposed, sliced, stretched over heads, or of two bytes.
 #include <algorithm>
-#include <bit>
 
-#include "codegen/ir/math_builder.h"
 #include "codegen/lower/attention_plan.h"
+#include "codegen/lower/attention_strip.h"
 #include "codegen/lower/frame.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
@@ -24,8 +23,6 @@ using ir::DType;
 using ir::KOp;
 using ir::LoopKind;
 using ir::ReduceKind;
-
-constexpr int64_t kChains = 2;  // independent accumulators of a row, to hide latencies
 
 // The right side of a product, packed.
 struct Panel {
@@ -45,21 +42,19 @@ class Emitter {
         frame_(task, "attention", knobs),
         kernel_(frame_.kernel()),
         evaluator_(kernel_, task, frame_.arrays),
-        math_(&kernel_, task.target.math, {DType::kFloat32, 1}),
         k_{a_.k, a_.depth, a_.keys, std::min<int64_t>(knobs.vectors, a_.key_vectors())},
-        v_{a_.v, a_.keys, a_.columns, std::min<int64_t>(knobs.vectors, a_.column_vectors())} {
+        v_{a_.v, a_.keys, a_.columns, std::min<int64_t>(knobs.vectors, a_.column_vectors())},
+        strip_(frame_, evaluator_, a_) {
     add_panels();
+    strip_.add_arrays(cut_.strip_rows, cut_.pitch);
     rows_ = local("rows", cut_.strip_rows * a_.depth);
-    strip_ = local("strip", cut_.strip_rows * cut_.pitch);
-    maxima_ = local("maxima", cut_.strip_rows);
-    factors_ = local("factors", cut_.strip_rows);
-    partial_ = local("partial", kChains * a_.lanes);
     sums_ = local("sums", knobs.pixels * knobs.vectors * a_.lanes);
   }
 
   LoweredKernel emit() {
     set_thread_loop(kernel_, a_.batches * cut_.chunks, [&](ExprId t) {
       batch_ = kernel_.div(t, cut_.chunks);
+      strip_.begin(batch_, kernel_.int_const(0));
       if (!cut_.has_local_panels) {
         k_.base = kernel_.mul(t, cut_.key_panel + cut_.value_panel);
         v_.base = kernel_.add(k_.base, cut_.key_panel);
@@ -108,34 +103,18 @@ class Emitter {
   }
 
   std::vector<Stmt> strip(ExprId number, int64_t rows) {
-    first_row_ = kernel_.mul(number, cut_.strip_rows);
+    strip_.begin(batch_, kernel_.mul(number, cut_.strip_rows));
     std::vector<Stmt> body = copy_rows(rows);
     append(body,
            product(k_, rows_, a_.depth, rows, [&](TileAccumulators& acc, ExprId set, ExprId row) {
              return store_logits(acc, set, row);
            }));
-    append(body, softmax(rows));
-    append(body, product(v_, strip_, cut_.pitch, rows,
+    append(body, strip_.softmax(rows));
+    append(body, product(v_, strip_.array(), cut_.pitch, rows,
                          [&](TileAccumulators& acc, ExprId set, ExprId row) {
                            return store_product(acc, set, row);
                          }));
     return body;
-  }
-
-  // Index of element (row, column) of an operand or the result of a product.
-  Index index(ExprId row, ExprId column) {
-    Index result = delinearize(kernel_, a_.batch_shape, batch_);
-    result.push_back(row);
-    result.push_back(column);
-    return result;
-  }
-  // The same between the products; `row` of the strip.
-  Index row_index(ExprId row, ExprId key) {
-    const ExprId before = kernel_.mul(batch_, a_.rows);
-    const ExprId linear = kernel_.add(before, kernel_.add(first_row_, row));
-    Index result = delinearize(kernel_, a_.row_shape, linear);
-    result.push_back(key);
-    return result;
   }
 
   ExprId f32_value(NodeId node, const Index& at) {
@@ -152,7 +131,7 @@ class Emitter {
         const ExprId in_set = kernel_.add(n, from);
         const ExprId column = kernel_.add(kernel_.mul(set, width), in_set);
         const ExprId value =
-            is_zero ? kernel_.float_const(0) : f32_value(panel.node, index(step, column));
+            is_zero ? kernel_.float_const(0) : f32_value(panel.node, strip_.index(step, column));
         return {ir::make_store(panel.array, kernel_.add(place(panel, set, step), in_set), value)};
       });
     };
@@ -174,23 +153,12 @@ class Emitter {
     return kernel_.add(panel.base, kernel_.mul(before, panel.vectors * a_.lanes));
   }
 
-  // Elements [0, extent), a vector at a time; `used` of the last one are there.
-  std::vector<Stmt> vectors(int64_t extent,
-                            const std::function<std::vector<Stmt>(ExprId, int64_t)>& body) {
-    const int64_t full = extent / a_.lanes;
-    std::vector<Stmt> result = loop(kernel_, "i", full, LoopKind::kSerial,
-                                    [&](ExprId number) { return body(number, a_.lanes); });
-    const int64_t rest = extent % a_.lanes;
-    if (rest > 0) append(result, body(kernel_.int_const(full), rest));
-    return result;
-  }
-
   std::vector<Stmt> copy_rows(int64_t rows) {
     return loop(kernel_, "r", rows, LoopKind::kSerial, [&](ExprId row) {
-      return vectors(a_.depth, [&](ExprId number, int64_t used) {
+      return strip_.vectors(a_.depth, [&](ExprId number, int64_t used) {
         return loop(kernel_, "v", used, LoopKind::kVector, [&](ExprId lane) {
           const ExprId k = kernel_.add(kernel_.mul(number, a_.lanes), lane);
-          const ExprId value = f32_value(a_.q, index(kernel_.add(first_row_, row), k));
+          const ExprId value = f32_value(a_.q, strip_.strip_index(row, k));
           const ExprId at = kernel_.add(kernel_.mul(row, a_.depth), k);
           return std::vector<Stmt>{ir::make_store(rows_, at, value)};
         });
@@ -270,7 +238,7 @@ class Emitter {
     return kernel_.add(kernel_.mul(number, a_.lanes), lane);
   }
 
-  // Lanes beyond the last key are -inf, which no maximum sees.
+  // Lanes beyond the last key are -inf.
   std::vector<Stmt> store_logits(TileAccumulators& acc, ExprId set, ExprId row) {
     std::vector<Stmt> body;
     for (int64_t p = 0; p < acc.pixels(); ++p) {
@@ -278,187 +246,37 @@ class Emitter {
       const ExprId at = kernel_.add(row, p);
       for (int64_t vector = 0; vector < acc.vectors(); ++vector) {
         const int64_t used = used_lanes(k_, set, vector);
-        const auto place_of = [&](ExprId key) {
-          return kernel_.add(kernel_.mul(at, cut_.pitch), key);
-        };
         append(body, loop(kernel_, "v", used, LoopKind::kVector, [&](ExprId lane) {
-                 const ExprId score = acc.element(pixel, vector, lane);
-                 evaluator_.bind(a_.scores, [score](const Index&) { return score; });
                  const ExprId key = column_of(k_, set, vector, lane);
-                 const ExprId logit = evaluator_.value(a_.logits, row_index(at, key));
-                 return std::vector<Stmt>{ir::make_store(strip_, place_of(key), logit)};
+                 const ExprId score = acc.element(pixel, vector, lane);
+                 return std::vector<Stmt>{strip_.store_logit(at, key, score)};
                }));
         append(body, loop(kernel_, "v", a_.lanes - used, LoopKind::kVector, [&](ExprId lane) {
                  const ExprId key = column_of(k_, set, vector, kernel_.add(lane, used));
-                 return std::vector<Stmt>{ir::make_store(strip_, place_of(key), identity())};
+                 return std::vector<Stmt>{strip_.store_nothing(at, key)};
                }));
       }
     }
-    evaluator_.unbind(a_.scores);
     return body;
-  }
-
-  ExprId identity() { return reduce_identity(kernel_, ReduceKind::kMax, {DType::kFloat32, 1}); }
-
-  // Element `key` of the row in hand.
-  ExprId in_strip(ExprId key) { return kernel_.add(kernel_.mul(row_, cut_.pitch), key); }
-
-  // A pass over all rows for each reduction: the end of one row's, which is a chain, takes place
-  // while the next row's begins.
-  std::vector<Stmt> softmax(int64_t rows) {
-    const auto of_strip = [this](const Index&) { return kernel_.load(strip_, in_strip(key_)); };
-    const auto number_of = [this](ir::ArrayId array) {
-      return [this, array](const Index&) { return kernel_.load(array, row_); };
-    };
-    evaluator_.bind(a_.logits, of_strip);
-    evaluator_.bind(a_.maximum, number_of(maxima_));
-    evaluator_.bind(a_.sum, number_of(factors_));
-    std::vector<Stmt> body = each_row(rows, [&] { return reduce_row(ReduceKind::kMax, maxima_); });
-    append(body, each_row(rows, [&] {
-             std::vector<Stmt> inside = reduce_row(ReduceKind::kSum, factors_);
-             append(inside, a_.divisor != ir::kNoNode ? invert_divisor() : divide_powers());
-             return inside;
-           }));
-    for (const NodeId id : {a_.logits, a_.maximum, a_.sum}) evaluator_.unbind(id);
-    return body;
-  }
-
-  std::vector<Stmt> each_row(int64_t rows, const std::function<std::vector<Stmt>()>& body) {
-    return loop(kernel_, "r", rows, LoopKind::kSerial, [&](ExprId row) {
-      row_ = row;
-      return body();
-    });
-  }
-
-  std::vector<Stmt> invert_divisor() {
-    const ExprId divisor = evaluator_.value(a_.divisor, row_index(row_, kernel_.int_const(0)));
-    const ExprId factor = kernel_.binary(KOp::kDiv, kernel_.float_const(1), divisor);
-    return {ir::make_store(factors_, row_, factor)};
-  }
-
-  std::vector<Stmt> divide_powers() {
-    evaluator_.bind(a_.powers,
-                    [this](const Index&) { return kernel_.load(strip_, in_strip(key_)); });
-    std::vector<Stmt> body = vectors(a_.keys, [&](ExprId number, int64_t used) {
-      return lanes_of(number, used, [&](ExprId) {
-        const ExprId value = evaluator_.value(a_.probabilities, at_);
-        return std::vector<Stmt>{ir::make_store(strip_, in_strip(key_), value)};
-      });
-    });
-    evaluator_.unbind(a_.powers);
-    return body;
-  }
-
-  // All lanes of a vector of a row of the strip, of which `used` are there. What else the region
-  // reads for the others is the last key's.
-  std::vector<Stmt> lanes_of(ExprId number, int64_t used, const Body& body) {
-    return loop(kernel_, "v", a_.lanes, LoopKind::kVector, [&](ExprId lane) {
-      key_ = kernel_.add(kernel_.mul(number, a_.lanes), lane);
-      const ExprId last = kernel_.int_const(a_.keys - 1);
-      at_ = row_index(row_, used == a_.lanes ? key_ : kernel_.binary(KOp::kMin, key_, last));
-      return body(lane);
-    });
-  }
-
-  // results[row] = the row's logits, combined; or its powers, which replace the logits.
-  std::vector<Stmt> reduce_row(ReduceKind kind, ir::ArrayId results) {
-    const int64_t chains = std::min(
-        kChains, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(a_.key_vectors()))));
-    std::vector<Stmt> body =
-        loop(kernel_, "v", chains * a_.lanes, LoopKind::kVector, [&](ExprId v) {
-          const ExprId start = reduce_identity(kernel_, kind, {DType::kFloat32, 1});
-          return std::vector<Stmt>{ir::make_store(partial_, v, start)};
-        });
-    const int64_t full = a_.keys / (chains * a_.lanes);
-    append(body, loop(kernel_, "k", full, LoopKind::kSerial, [&](ExprId k) {
-             std::vector<Stmt> inside;
-             for (int64_t chain = 0; chain < chains; ++chain) {
-               const ExprId number = kernel_.add(kernel_.mul(k, chains), chain);
-               append(inside, reduce_vector(kind, number, chain, a_.lanes));
-             }
-             return inside;
-           }));
-    for (int64_t vector = full * chains; vector < a_.key_vectors(); ++vector) {
-      const int64_t used = std::min(a_.lanes, a_.keys - vector * a_.lanes);
-      append(body, reduce_vector(kind, kernel_.int_const(vector), vector % chains, used));
-    }
-    body.push_back(ir::make_store(results, row_, combined_chains(kind, chains)));
-    return body;
-  }
-
-  // A NaN among the logits need not be their maximum: its power, and so the sum, is one.
-  ExprId combine(ReduceKind kind, ExprId a, ExprId b) {
-    return kind == ReduceKind::kMax ? kernel_.binary(KOp::kMax, a, b) : kernel_.add(a, b);
-  }
-
-  ExprId combined_chains(ReduceKind kind, int64_t chains) {
-    std::vector<ExprId> left;
-    for (int64_t chain = 0; chain < chains; ++chain) {
-      const ExprId place = kernel_.int_const(chain * a_.lanes);
-      left.push_back(kernel_.load(partial_, place, static_cast<int32_t>(a_.lanes)));
-    }
-    for (; left.size() > 1; left.resize(left.size() / 2)) {
-      for (size_t i = 0; i < left.size() / 2; ++i) {
-        left[i] = combine(kind, left[i], left[i + left.size() / 2]);
-      }
-    }
-    return kernel_.unary(kind == ReduceKind::kMax ? KOp::kReduceMax : KOp::kReduceAdd, left[0]);
-  }
-
-  std::vector<Stmt> reduce_vector(ReduceKind kind, ExprId number, int64_t chain, int64_t used) {
-    return lanes_of(number, used, [&](ExprId lane) {
-      std::vector<Stmt> body;
-      const ExprId at = in_strip(key_);
-      if (kind == ReduceKind::kSum) {
-        ExprId power = ir::exp_below_one(math_, evaluator_.value(a_.exponents, at_));
-        if (used < a_.lanes) {
-          const ExprId is_there = kernel_.binary(KOp::kLt, lane, kernel_.int_const(used));
-          power = kernel_.select(is_there, power, kernel_.float_const(0));
-        }
-        body.push_back(ir::make_store(strip_, at, power));
-      }
-      const ExprId place = kernel_.add(lane, chain * a_.lanes);
-      const ExprId combined =
-          combine(kind, kernel_.load(strip_, at), kernel_.load(partial_, place));
-      body.push_back(ir::make_store(partial_, place, combined));
-      return body;
-    });
   }
 
   std::vector<Stmt> store_product(TileAccumulators& acc, ExprId set, ExprId row) {
     std::vector<Stmt> body;
     if (a_.divisor != ir::kNoNode) {
       for (int64_t p = 0; p < acc.pixels(); ++p) {
-        const ExprId factor = kernel_.load(factors_, kernel_.add(row, p));
+        const ExprId factor = strip_.factor(kernel_.add(row, p));
         for (int64_t v = 0; v < acc.vectors(); ++v) body.push_back(acc.scale(p, v, factor));
       }
     }
-    append(body, store_tile(
-                     frame_, evaluator_, acc,
-                     [&](int64_t vector) { return used_lanes(v_, set, vector); }, Along::kLanes,
-                     [&](ExprId pixel, int64_t vector, ExprId lane) {
-                       const ExprId at = kernel_.add(first_row_, kernel_.add(row, pixel));
-                       return output_index(index(at, column_of(v_, set, vector, lane)));
-                     }));
+    append(body,
+           store_tile(
+               frame_, evaluator_, acc, [&](int64_t vector) { return used_lanes(v_, set, vector); },
+               Along::kLanes,
+               [&](ExprId pixel, int64_t vector, ExprId lane) {
+                 const ExprId column = column_of(v_, set, vector, lane);
+                 return strip_.output_index(strip_.strip_index(kernel_.add(row, pixel), column));
+               }));
     return body;
-  }
-
-  // Where the region's output has the element that is `at` in its last product.
-  Index output_index(Index at) {
-    for (const NodeId id : a_.moved) {
-      const ir::Node& node = frame_.task.node(id);
-      if (node.op == ir::Op::kReshape) {
-        const ir::Shape& from = frame_.task.type(node.inputs[0]).shape;
-        at = reshape_index(kernel_, node.type.shape, from, at);
-        continue;
-      }
-      Index turned;
-      for (const int axis : node.as<ir::TransposeAttrs>().perm) {
-        turned.push_back(at[static_cast<size_t>(axis)]);
-      }
-      at = std::move(turned);
-    }
-    return at;
   }
 
   Knobs knobs_;
@@ -467,17 +285,11 @@ class Emitter {
   Frame frame_;
   Kernel& kernel_;
   Evaluator evaluator_;
-  ir::MathBuilder math_;
   Panel k_, v_;
-  ir::ArrayId rows_ = -1;     // of Q
-  ir::ArrayId strip_ = -1;    // of logits, then powers, then, without a divisor, probabilities
-  ir::ArrayId maxima_ = -1;   // of each row
-  ir::ArrayId factors_ = -1;  // likewise: sums, then what its product is multiplied by
-  ir::ArrayId partial_ = -1;  // reductions of a row
+  AttentionStrip strip_;
+  ExprId batch_ = ir::kNoExpr;
+  ir::ArrayId rows_ = -1;  // of Q
   ir::ArrayId sums_ = -1;
-  ExprId batch_ = ir::kNoExpr, first_row_ = ir::kNoExpr;
-  ExprId row_ = ir::kNoExpr, key_ = ir::kNoExpr;  // of the element of the strip that is evaluated
-  Index at_;                                      // the same between the products
 };
 
 }  // namespace

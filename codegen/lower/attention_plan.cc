@@ -24,9 +24,6 @@ constexpr int64_t kMeetingBytes = 1 << 10;
 constexpr double kSoftmaxCycles = 12;
 constexpr double kApartSoftmaxCycles = 26;
 constexpr double kRowCycles = 60;  // of the two reductions' ends
-// Of an element that is packed from rows, and from columns.
-constexpr double kRowElementCycles = 0.3;
-constexpr double kColumnElementCycles = 1.2;
 // Panels that pass once a strip, from the second level of the caches and from the third.
 constexpr double kPanelBytesPerCycle = 120;
 constexpr double kOuterPanelBytesPerCycle = 16;
@@ -191,8 +188,8 @@ double softmax_cycles(const Attention& a, int64_t rows, double of_vector) {
 }
 
 double packing_cycles(const Attention& a) {
-  return static_cast<double>(a.keys) * (kColumnElementCycles * static_cast<double>(a.depth) +
-                                        kRowElementCycles * static_cast<double>(a.columns));
+  return panel_cycles(RightSide::kColumns, a.depth, a.keys) +
+         panel_cycles(RightSide::kRows, a.keys, a.columns);
 }
 
 double strip_cycles(const Task& task, const Attention& a, const AttentionCut& cut,
@@ -218,6 +215,11 @@ double chunks_cycles(const Task& task, const Attention& a, const AttentionCut& c
          (packing_cycles(a) + strips * strip_cycles(task, a, cut, knobs));
 }
 
+int64_t strip_pitch(const Attention& a) {
+  const int64_t pitch = a.key_vectors() * a.lanes;
+  return pitch * kFloatBytes % kMeetingBytes == 0 ? pitch + 2 * a.lanes : pitch;
+}
+
 // The same for a cut into so many chunks.
 AttentionCut cut_into(const Attention& a, const Knobs& knobs, int64_t chunks) {
   AttentionCut cut;
@@ -226,8 +228,7 @@ AttentionCut cut_into(const Attention& a, const Knobs& knobs, int64_t chunks) {
   cut.strip_rows = ceil_div(a.rows, strips);
   cut.strips = ceil_div(a.rows, cut.strip_rows);
   cut.chunks = std::min(chunks, cut.strips);
-  cut.pitch = a.key_vectors() * a.lanes;
-  if (cut.pitch * kFloatBytes % kMeetingBytes == 0) cut.pitch += 2 * a.lanes;
+  cut.pitch = strip_pitch(a);
   const auto panel = [&](int64_t steps, int64_t vectors) {
     return steps * ceil_div(vectors, knobs.vectors) * knobs.vectors * a.lanes;
   };
@@ -294,16 +295,30 @@ double attention_cycles(const Task& task, const Attention& attention, const Knob
          kLaunchCycles;
 }
 
-double apart_cycles(const Task& task, const Attention& attention) {
+namespace {
+
+// Of the two products of a batch, as kernels that pack, or of few rows.
+double apart_products_cycles(const Task& task, const Attention& attention) {
   const auto lanes = static_cast<int32_t>(attention.lanes);
-  const auto best = [&](int64_t vectors) {
-    return rank_tiles(task.target, {{attention.rows, 1}}, vectors, lanes).front();
-  };
   const auto step = [&](int64_t vectors) {
-    return reduction_step_cycles(task.target, {{attention.rows, 1}}, vectors, best(vectors));
+    const std::vector<Strip> rows = {{attention.rows, 1}};
+    const Knobs best = rank_tiles(task.target, rows, vectors, lanes).front();
+    return reduction_step_cycles(task.target, rows, vectors, best);
   };
-  const double products = static_cast<double>(attention.depth) * step(attention.key_vectors()) +
-                          static_cast<double>(attention.keys) * step(attention.column_vectors());
+  const double packed = static_cast<double>(attention.depth) * step(attention.key_vectors()) +
+                        static_cast<double>(attention.keys) * step(attention.column_vectors()) +
+                        packing_cycles(attention);
+  const StreamedShape scores = streamed_shape(task, attention.rows, attention.k);
+  const StreamedShape product = streamed_shape(task, attention.rows, attention.v);
+  if (!scores.is_possible() || !product.is_possible()) return packed;
+  return std::min(packed,
+                  streamed_cycles(task.target, scores) + streamed_cycles(task.target, product));
+}
+
+}  // namespace
+
+double apart_cycles(const Task& task, const Attention& attention) {
+  const double products = apart_products_cycles(task, attention);
   const double softmax = softmax_cycles(attention, attention.rows, kApartSoftmaxCycles);
   const int64_t bytes = attention.batches * attention.rows * attention.keys * kFloatBytes;
   double traffic = 0;
@@ -312,10 +327,25 @@ double apart_cycles(const Task& task, const Attention& attention) {
     traffic =
         static_cast<double>(4 * bytes) / (is_cached ? kOuterBytesPerCycle : kMemoryBytesPerCycle);
   }
-  const double work =
-      static_cast<double>(attention.batches) * (products + softmax + packing_cycles(attention)) +
-      traffic;
+  const double work = static_cast<double>(attention.batches) * (products + softmax) + traffic;
   return work / task.threads + 3 * kLaunchCycles;
+}
+
+AttentionRowsPlan plan_attention_rows(const Task& task, const Attention& attention) {
+  AttentionRowsPlan plan;
+  plan.scores = streamed_shape(task, attention.rows, attention.k);
+  plan.product = streamed_shape(task, attention.rows, attention.v);
+  plan.pitch = strip_pitch(attention);
+  const int64_t elements = attention.rows * (attention.depth + plan.pitch + attention.columns);
+  plan.is_possible = plan.scores.is_possible() && plan.product.is_possible() &&
+                     elements * kFloatBytes <= kMostLocalBytes;
+  if (!plan.is_possible) return plan;
+  plan.cycles =
+      static_cast<double>(attention.batches) *
+          (streamed_cycles(task.target, plan.scores) + streamed_cycles(task.target, plan.product) +
+           softmax_cycles(attention, attention.rows, kSoftmaxCycles)) +
+      kLaunchCycles;
+  return plan;
 }
 
 std::vector<Knobs> rank_attention(const Task& task, const Attention& attention) {
@@ -343,9 +373,11 @@ bool pays_to_attend(const Task& joined) {
   const std::optional<Attention> attention = find_attention(joined);
   if (!attention) return false;
   const Task alone = {joined.schedule, joined.region, joined.target, 1};
+  const double apart = apart_cycles(alone, *attention);
+  const AttentionRowsPlan rows = plan_attention_rows(alone, *attention);
+  if (rows.is_possible && rows.cycles < apart) return true;
   const std::vector<Knobs> ranked = rank_attention(alone, *attention);
-  return !ranked.empty() &&
-         attention_cycles(alone, *attention, ranked.front()) < apart_cycles(alone, *attention);
+  return !ranked.empty() && attention_cycles(alone, *attention, ranked.front()) < apart;
 }
 
 }  // namespace camshaft::lower

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What strategy `attention` decides before it writes a kernel: whether it can, how the work is cut,
-// and what it costs beside three kernels with the scores in memory between them.
+// What strategies `attention` and `attention_rows` decide before they write a kernel: whether they
+// can, how the work is cut, and what it costs beside three kernels with the scores in memory
+// between them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "codegen/lower/lower.h"
+#include "codegen/lower/streamed_product.h"
 
 namespace camshaft::lower {
 
@@ -63,6 +65,15 @@ std::vector<Knobs> rank_attention(const Task& task, const Attention& attention);
 // Cycles of the busiest thread, by the model: of the one kernel, and of three instead.
 double attention_cycles(const Task& task, const Attention& attention, const Knobs& knobs);
 double apart_cycles(const Task& task, const Attention& attention);
+
+// How few rows are computed, with nothing packed.
+struct AttentionRowsPlan {
+  bool is_possible = false;
+  StreamedShape scores, product;
+  int64_t pitch = 1;  // elements from one row of scores to the next
+  double cycles = 0;  // of one thread
+};
+AttentionRowsPlan plan_attention_rows(const Task& task, const Attention& attention);
 
 // Whether a region that three would be joined into is better than those three: for one thread, so
 // that a plan's bits don't depend on how many it has (rows are divided by their sums elsewhere).

@@ -202,10 +202,7 @@ class Emitter {
 
   // Index of element (row, column) of an operand or the result.
   Index index(ExprId row, ExprId column) {
-    Index result = delinearize(kernel_, product_.batch_shape, batch_);
-    result.push_back(row);
-    result.push_back(column);
-    return result;
+    return matrix_index(kernel_, product_.batch_shape, batch_, row, column);
   }
   // The same where rows run through all batches.
   Index row_index(ExprId row, ExprId column) {

@@ -76,6 +76,14 @@ Index delinearize(Kernel& kernel, const Shape& shape, ExprId linear) {
   return index;
 }
 
+Index matrix_index(Kernel& kernel, const Shape& batch_shape, ExprId batch, ExprId row,
+                   ExprId column) {
+  Index index = delinearize(kernel, batch_shape, batch);
+  index.push_back(row);
+  index.push_back(column);
+  return index;
+}
+
 Index reshape_index(Kernel& kernel, const Shape& from, const Shape& to, const Index& index) {
   Index result(from.size(), kernel.int_const(0));
   size_t f = 0;

@@ -25,6 +25,9 @@ ir::ExprId bordered_texel(ir::Kernel& kernel, ir::ArrayId image, const ir::Shape
 // Row-major position of `index`, and back.
 ir::ExprId linear_index(ir::Kernel& kernel, const ir::Shape& shape, const Index& index);
 Index delinearize(ir::Kernel& kernel, const ir::Shape& shape, ir::ExprId linear);
+// Element (row, column) of one of a batch of matrices, of which `batch` is the number.
+Index matrix_index(ir::Kernel& kernel, const ir::Shape& batch_shape, ir::ExprId batch,
+                   ir::ExprId row, ir::ExprId column);
 
 // The index in a tensor of shape `from` of the element that is `index` in its reshape to `to`.
 // Works axis group by axis group, so that unchanged axes stay plain.

@@ -178,19 +178,19 @@ using Choose = std::function<void(Knobs& knobs)>;
 
 std::vector<ir::Literal> run_joined(
     const ir::Graph& graph, const std::vector<ir::Literal>& inputs, const CpuTarget& target,
-    int threads = 1, const Choose& choose = [](Knobs&) {}) {
+    int threads = 1, const Choose& choose = [](Knobs&) {}, const char* name = "attention") {
   const Schedule joined = joined_schedule(graph, target);
   REQUIRE(joined_regions(joined) == 1);
   const ScheduleRun run = run_schedule(joined, inputs, target, [&](const Task& plain) {
     const Task task{plain.schedule, plain.region, plain.target, threads};
     if (task.region.inner == ir::kNoNode) return lower_region(task);
-    const Strategy* strategy = find_strategy("attention");
+    const Strategy* strategy = find_strategy(name);
     REQUIRE(strategy->matches(task));
     Knobs knobs = strategy->knobs(task).front();
     choose(knobs);
     return strategy->emit(task, knobs);
   });
-  CHECK(std::count(run.strategies.begin(), run.strategies.end(), "attention") == 1);
+  CHECK(std::count(run.strategies.begin(), run.strategies.end(), name) == 1);
   return run.outputs;
 }
 
@@ -213,6 +213,22 @@ void check_attention(const Case& c, double tolerance = 1e-5, int32_t vector_byte
     const std::vector<ir::Literal> other = run_joined(graph, inputs, target, threads, choose);
     CHECK(other[0].bytes == usual[0].bytes);
   }
+}
+
+// The same of few rows, whose operands are read where they lie.
+void check_rows(const Case& c, double tolerance = 1e-5, int32_t vector_bytes = 32) {
+  const std::string text = graph_text(c);
+  CAPTURE(text);
+  const ir::Graph graph = parsed(text);
+  const std::vector<ir::Literal> inputs = seeded_inputs(graph);
+  const CpuTarget target = test_target(vector_bytes);
+  const auto run = [&](int threads, const Choose& choose) {
+    return run_joined(graph, inputs, target, threads, choose, "attention_rows");
+  };
+  const std::vector<ir::Literal> usual = run(1, [](Knobs&) {});
+  check_against_oracle(graph, inputs, usual, tolerance);
+  const auto choose = [](Knobs& knobs) { knobs.vectors = 3; };
+  CHECK(run(2, choose)[0].bytes == usual[0].bytes);
 }
 
 TEST_CASE("attention in one kernel matches the oracle") {
@@ -314,6 +330,93 @@ TEST_CASE("logits that are large, and far from one another") {
   for (const double scale : {1e4, -3e5, 1e-6}) {
     check_attention({.rows = 11, .keys = 29, .depth = 16, .columns = 8, .scale = scale}, 2e-5);
   }
+}
+
+TEST_CASE("attention of few rows matches the oracle") {
+  for (const int rows : {1, 2, 3, 4}) {
+    check_rows({.heads = 2, .kv_heads = 2, .rows = rows, .keys = 37, .depth = 19, .columns = 21});
+    check_rows({.batch = 2,
+                .heads = 4,
+                .kv_heads = 2,
+                .rows = rows,
+                .keys = 70,
+                .depth = 64,
+                .columns = 32,
+                .mask = Masks::kBias,
+                .is_capped = true});
+  }
+  check_rows({.heads = 8, .kv_heads = 1, .rows = 1, .keys = 50, .mask = Masks::kCausal});
+  for (const int keys : {1, 7, 8, 9, 255, 256, 257, 1024, 4096}) {
+    check_rows({.rows = 1, .keys = keys, .depth = 5, .columns = 3});
+  }
+  for (const int32_t vector_bytes : {16, 64}) {
+    check_rows({.rows = 3, .keys = 41, .depth = 40, .columns = 24, .mask = Masks::kCausal}, 1e-5,
+               vector_bytes);
+  }
+  for (const char* dtype : {"f16", "bf16"}) {
+    check_rows({.rows = 2, .keys = 33, .depth = 16, .columns = 24, .dtype = dtype}, 8e-3);
+  }
+  check_rows({.rows = 2, .keys = 29, .mask = Masks::kAll, .zero_where_nothing_is_seen = true});
+}
+
+// K as [depth, keys], and V as [columns, keys]: neither has rows of heads.
+TEST_CASE("attention of few rows reads keys and values however they lie") {
+  for (const char* keys : {"%kt = reshape(%k) {shape=[1,2,16,37]}",
+                           "%kr = reshape(%k) {shape=[1,2,37,16]}\n"
+                           "%kt = transpose(%kr) {perm=[0,1,3,2]}"}) {
+    for (const char* values : {"%v = reshape(%u) {shape=[1,2,37,11]}",
+                               "%ur = reshape(%u) {shape=[1,2,11,37]}\n"
+                               "%v = transpose(%ur) {perm=[0,1,3,2]}"}) {
+      const std::string text = std::string(R"(graph "g" {
+        %q = input "q" : f32[1x2x3x16]
+        %k = input "k" : f32[1184]
+        %u = input "u" : f32[814]
+        )") + keys + "\n" + values +
+                               R"(
+        %s = matmul(%q, %kt)
+        %m = reduce(%s) {kind=max, axes=[3]}
+        %mb = broadcast(%m) {shape=[1,2,3,37]}
+        %d = sub(%s, %mb)
+        %e = exp(%d)
+        %z = reduce(%e) {kind=sum, axes=[3]}
+        %zb = broadcast(%z) {shape=[1,2,3,37]}
+        %p = div(%e, %zb)
+        %y = matmul(%p, %v)
+        output "y" = %y
+      })";
+      CAPTURE(text);
+      const ir::Graph graph = parsed(text);
+      const std::vector<ir::Literal> inputs = seeded_inputs(graph);
+      check_against_oracle(
+          graph, inputs,
+          run_joined(graph, inputs, test_target(32), 1, [](Knobs&) {}, "attention_rows"), 1e-5);
+    }
+  }
+}
+
+TEST_CASE("few rows of many keys are one kernel, that packs nothing") {
+  const auto strategy = [](const Case& c) {
+    const CpuTarget target = test_target(32);
+    const Schedule schedule = joined_schedule(parsed(graph_text(c)), target, pays_to_join);
+    for (const Region& region : schedule.regions) {
+      if (region.inner != ir::kNoNode) return lower_region({schedule, region, target}).strategy;
+    }
+    return std::string("three kernels");
+  };
+  for (const int rows : {1, 4}) {
+    for (const int keys : {64, 1024, 4096}) {
+      CHECK(strategy({.heads = 8,
+                      .kv_heads = 8,
+                      .rows = rows,
+                      .keys = keys,
+                      .depth = 64,
+                      .columns = 64}) == "attention_rows");
+    }
+  }
+  CHECK(
+      strategy({.heads = 8, .kv_heads = 8, .rows = 64, .keys = 256, .depth = 64, .columns = 64}) ==
+      "attention");
+  CHECK(strategy({.rows = 1, .keys = 70000, .depth = 8, .columns = 8}) == "three kernels");
 }
 
 // Negative control of all comparisons: operands and masks have a say.

@@ -109,7 +109,7 @@ TEST_CASE("matrix products of halves, with a shared right side and without") {
     CHECK(check_graph(even, 2e-5, 16).strategies == Strategies{"gemm"});
     CHECK(constant_bytes(even, 8) == 38 * 16 * 2);
     const std::string separate = "graph \"g\" {\n%x = input \"x\" : " + dtype +
-                                 "[2x5x37]\n%w = input \"w\" : " + dtype +
+                                 "[2x9x37]\n%w = input \"w\" : " + dtype +
                                  "[2x37x11]\n%m = matmul(%x, %w)\noutput \"y\" = %m\n}";
     CHECK(check_graph(separate).strategies == Strategies{"gemm"});
   }

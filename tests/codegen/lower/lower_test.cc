@@ -259,7 +259,7 @@ TEST_CASE("a right side too tall for the stack's panel gets a narrower tile, or 
   for (const auto& [inner, strategy] :
        {std::pair{"5000", "gemm"}, std::pair{"20000", "fallback"}}) {
     const std::string text = std::string(R"(graph "g" {
-      %a = input "a" : f32[3x)") +
+      %a = input "a" : f32[9x)") +
                              inner + R"(]
       %b = input "b" : f32[)" +
                              inner + R"(x17]

@@ -81,7 +81,7 @@ TEST_CASE("products of eight bytes, and of integers without a sign") {
                                "%m = matmul(%x, %b)\noutput \"y\" = %m\n}";
     CHECK(check_graph(shared, tolerance).strategies == Strategies{"gemm"});
     const std::string separate = "graph \"g\" {\n%x = input \"x\" : " + dtype +
-                                 "[2x5x37]\n%w = input \"w\" : " + dtype +
+                                 "[2x9x37]\n%w = input \"w\" : " + dtype +
                                  "[2x37x11]\n%m = matmul(%x, %w)\noutput \"y\" = %m\n}";
     CHECK(check_graph(separate, tolerance).strategies == Strategies{"gemm"});
     const std::string conv = "graph \"g\" {\n%x = input \"x\" : " + dtype +
