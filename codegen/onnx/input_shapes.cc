@@ -8,6 +8,7 @@
 #include "codegen/onnx/format.h"
 #include "codegen/onnx/tensor_proto.h"
 #include "codegen/onnx/value.h"
+#include "runtime/base/nearest.h"
 
 namespace camshaft::onnx {
 namespace {
@@ -97,11 +98,15 @@ DeclaredShapes::DeclaredShapes(const std::vector<const ValueInfoProto*>& inputs,
            format_text("the inputs are different: the plan has '%s', and the model's are: %s",
                        printable(name).c_str(), joined(names).c_str())});
     } else {
+      std::set<std::string> offered = names;
+      offered.insert(free.begin(), free.end());
       problems->push_back(
           {base::Code::kInvalidArgument, "", "",
-           format_text("--shape %s=...: no input has that name (inputs: %s), and no free dimension "
-                       "that takes one number (free dimensions: %s)",
-                       printable(name).c_str(), joined(names).c_str(), joined(free).c_str())});
+           format_text(
+               "--shape %s=...%s: no input has that name (inputs: %s), and no free dimension "
+               "that takes one number (free dimensions: %s)",
+               printable(name).c_str(), base::did_you_mean(name, offered).c_str(),
+               joined(names).c_str(), joined(free).c_str())});
     }
   }
   const std::map<std::string, int64_t> named = dimensions_;

@@ -32,8 +32,9 @@ bool parse(base::Bytes bytes, ::onnx::ModelProto* model, std::vector<Problem>* p
   }
   if (!model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       !model->has_ir_version() || !model->has_graph()) {
-    problems->push_back(
-        of_file(base::Code::kCorrupt, "this is not an ONNX model, or it is cut short"));
+    problems->push_back(of_file(base::Code::kCorrupt,
+                                "this is not an ONNX model, or it is cut short; only ONNX "
+                                "models are read"));
     return false;
   }
   return true;

@@ -7,6 +7,7 @@
 #include "codegen/passes/passes.h"
 #include "codegen/passes/rewriter.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/nearest.h"
 
 namespace camshaft::passes {
 namespace {
@@ -46,7 +47,8 @@ base::Status check_names(const std::set<std::string>& disabled) {
     std::string all;
     for (const Pass& pass : kPasses) all += (all.empty() ? "" : ", ") + std::string(pass.name);
     return base::fail(base::Code::kInvalidArgument, "pipeline.disabled",
-                      "no pass is named '%s'; the passes are %s", name.c_str(), all.c_str());
+                      "no pass is named '%s'%s; the passes are %s", name.c_str(),
+                      base::did_you_mean(name, kPasses, &Pass::name).c_str(), all.c_str());
   }
   return base::ok();
 }

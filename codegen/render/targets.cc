@@ -4,11 +4,13 @@
 // throughputs are of the widest vector that the kernels use. Sources: the vendors' optimisation
 // guides and software.intel.com, agner.org and uops.info tables.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
 #include "codegen/render/host.h"
 #include "codegen/render/render.h"
+#include "runtime/base/nearest.h"
 
 namespace camshaft::render {
 
@@ -158,29 +160,13 @@ base::Result<CpuTarget> host_target(std::string_view backend) {
   return target_of(*row, backend, present(split(row->features)));
 }
 
-// Levenshtein's distance.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 // The names like `name`, or all if none is.
 std::string suggestions(std::string_view name) {
   std::string near, all;
   for (const March& row : kMarches) {
     const std::string_view known = row.name;
     const size_t letters = std::max(known.size(), name.size());
-    const bool is_near = edit_distance(name, known) * 3 <= letters ||
+    const bool is_near = base::edit_distance(name, known) * 3 <= letters ||
                          (name.size() >= 3 && known.find(name) != std::string_view::npos);
     if (is_near) near += (near.empty() ? "" : ", ") + std::string(known);
     all += (all.empty() ? "" : ", ") + std::string(known);
@@ -212,10 +198,11 @@ base::Result<CpuTarget> make_target(std::string_view spec) {
   if (spec == "opencl:qcom") return opencl_target(kQualcomm);
   const std::string_view backend = spec.substr(0, spec.find(':'));
   if (backend == "cpu" || backend == "llvm") return make_cpu_target(spec);
+  constexpr std::array kNames = {"cpu", "llvm", "opencl", "opencl:qcom"};
   return base::fail(base::Code::kInvalidArgument, "render.target",
-                    "there is no target \"%s\"; use cpu or llvm, either with :MARCH or without, "
+                    "there is no target \"%s\"%s; use cpu or llvm, either with :MARCH or without, "
                     "opencl, or opencl:qcom for Adreno GPUs",
-                    std::string(spec).c_str());
+                    std::string(spec).c_str(), base::did_you_mean(spec, kNames).c_str());
 }
 
 base::Result<CpuTarget> make_cpu_target(std::string_view spec) {

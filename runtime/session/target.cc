@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/nearest.h"
+
 namespace camshaft::session {
 namespace {
 
@@ -58,8 +60,10 @@ base::Status check_wanted(const plan::PlanInfo& plan, std::string_view wanted) {
   const auto is_this = [&](const TargetInfo& target) { return is_wanted(target, wanted); };
   if (std::any_of(plan.targets.begin(), plan.targets.end(), is_this)) return base::ok();
   return base::fail(Code::kInvalidArgument, "session.target",
-                    "the plan has no target '%.*s'; it has: %s", static_cast<int>(wanted.size()),
-                    wanted.data(), join_names(plan.targets).c_str());
+                    "the plan has no target '%.*s'%s; it has: %s", static_cast<int>(wanted.size()),
+                    wanted.data(),
+                    base::did_you_mean(wanted, plan.targets, &TargetInfo::target).c_str(),
+                    join_names(plan.targets).c_str());
 }
 
 Result<const TargetInfo*> choose_target(const plan::PlanInfo& plan, const hal::DeviceInfo& device,

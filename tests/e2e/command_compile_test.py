@@ -90,7 +90,9 @@ class Compile(models.CommandTest):
             before = f.read()
         with open(self.path("bad.onnx"), "wb") as f:
             f.write(b"bad")
-        self.camshaft("compile", self.path("bad.onnx"), "-o", plan, code=DAMAGED)
+        done = self.camshaft("compile", self.path("bad.onnx"), "-o", plan, code=DAMAGED)
+        self.assertIn("bad.onnx: this is not an ONNX model, or it is cut short; only ONNX models",
+                      done.stderr)
         with open(plan, "rb") as f:
             self.assertEqual(f.read(), before)
         self.assertEqual(sorted(os.listdir(self.folder)), ["bad.onnx", "dense.onnx", "dense.plan"])
@@ -100,7 +102,8 @@ class Compile(models.CommandTest):
         compile_it = ["compile", self.path("m.onnx"), "-o", self.path("m.plan")]
         self.camshaft("compile", self.path("m.onnx"), code=USAGE)
         self.camshaft("compile", self.path("m.onnx"), "-o", self.path("m.onnx"), code=USAGE)
-        self.camshaft(*compile_it, "--target", "vax", code=USAGE)
+        self.assertNotIn("did you mean",
+                         self.camshaft(*compile_it, "--target", "vax", code=USAGE).stderr)
         self.camshaft(*compile_it, "--target", "llvm:pdp11", code=USAGE)
         self.camshaft(*compile_it, "--threads", "0", code=USAGE)
         self.camshaft(*compile_it, "--disable-pass", "no_such_pass", code=USAGE)
@@ -110,7 +113,11 @@ class Compile(models.CommandTest):
                           self.camshaft(*compile_it, "--dtype", dtype, code=USAGE).stderr)
         self.camshaft(*compile_it, "--max-error", "-1", code=USAGE)
         self.camshaft(*compile_it, "--max-error", "small", code=USAGE)
-        self.camshaft("compile", self.path("m.toml"), "-o", self.path("m.plan"), code=UNSUPPORTED)
+        for target, hint in (("lvm", "(did you mean 'llvm'?)"),
+                             ("opencl:qcon", "(did you mean 'opencl:qcom'?)")):
+            self.assertIn(hint, self.camshaft(*compile_it, "--target", target, code=USAGE).stderr)
+        self.assertIn("(did you mean 'fold_constants'?)", self.camshaft(
+            *compile_it, "--disable-pass", "fold_constant", code=USAGE).stderr)
         self.camshaft("compile", self.path("m.onnx"), "-o", self.path("none/m.plan"), code=USAGE)
         self.camshaft(*compile_it, "--sign", "", code=USAGE)
         self.assertFalse(os.path.exists(self.path("m.plan")))

@@ -299,9 +299,13 @@ class Usage(models.CommandTest):
                           ["compile", "a", "-o", "b", "--driver-binary", ""]):
             self.assertIn(": the name is empty", self.camshaft(*arguments, code=USAGE).stderr)
         for arguments, sentence in ((["a", "--threads", "99"], "there is no option --threads;"),
+                                    (["a", "--outptu=y.npz"], "(did you mean --output?);"),
                                     (["a", "-x"], "there is no option -x;"),
                                     (["a", "b", "c"], "'b' is one argument too many;")):
             self.assertIn(sentence, self.camshaft("run", *arguments, code=USAGE).stderr)
+        self.assertIn("there is no verb 'inspcet' (did you mean 'inspect'?);",
+                      self.camshaft("inspcet", code=USAGE).stderr)
+        self.assertNotIn("did you mean", self.camshaft("install", code=USAGE).stderr)
         document = self.document("run", "--nonsense", code=USAGE)
         self.assertEqual(document["error"]["kind"], "invalid argument")
 

@@ -168,6 +168,14 @@ class Messages(unittest.TestCase):
             self.assertTrue(sub.update(60))
             self.assertEqual(sub["controls"].sequence, 1)
 
+    def test_a_slip_in_a_topic_is_answered_with_the_name(self):
+        hint = "'contorls' (did you mean 'controls'?)"
+        self.assertIn(hint, self.run_verb("echo", "contorls", "--timeout", "0.1").stderr)
+        (line,) = self.run_verb("top", "contorls", "--json").stderr.splitlines()
+        self.assertIn("there is no topic " + hint, line)
+        for verb in (["echo", "carState", "--timeout", "0.1"], ["top", "carState", "--json"]):
+            self.assertNotIn("did you mean", self.run_verb(*verb).stderr)
+
     def test_echo_waits_for_a_topic_and_tells_when_none_comes(self):
         done = self.run_verb("echo", "controls", "--timeout", "0.2")
         self.assertEqual(done.returncode, 6)

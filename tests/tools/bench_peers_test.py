@@ -338,7 +338,8 @@ class Command(WithFolder):
                                     (["roadnet"], {"x": [3, 4]}, "--shape x: no file"),
                                     (["/no/such.onnx"], {}, "there is no such file"),
                                     ([other], {}, "is not an ONNX file"),
-                                    (["none"], {}, "none is none of roadnet")):
+                                    (["none"], {}, "none is none of roadnet"),
+                                    (["raodnet"], {}, "(did you mean roadnet?) is none")):
             with self.assertRaisesRegex(ValueError, re.escape(said)):
                 command.networks(names, shapes, subjects.all_subjects())
 

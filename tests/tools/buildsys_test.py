@@ -51,11 +51,11 @@ class Names(unittest.TestCase):
 
     def test_a_near_name_is_offered(self):
         self.assertEqual(self.refusal("runtime", "tset"),
-                         "no target tset: did you mean test? (see scons --help)")
+                         "no target tset (did you mean test?); see scons --help")
         self.assertIn("did you mean test-codegen_onnx?", self.refusal("test-codegen_onx"))
 
     def test_a_far_name_is_not(self):
-        self.assertEqual(self.refusal("install"), "no target install (see scons --help)")
+        self.assertEqual(self.refusal("install"), "no target install; see scons --help")
 
     def test_what_stands_for_others_is_no_name(self):
         self.assertNotIn("did you mean test-FOLDER", self.refusal("test-FOLDER"))
@@ -65,7 +65,7 @@ class Names(unittest.TestCase):
                          "no target runtime-aarch64 here: fetch its libraries")
 
     def test_near(self):
-        self.assertEqual(near("mod", ["build", "mode"]), ": did you mean mode?")
+        self.assertEqual(near("mod", ["build", "mode"]), " (did you mean mode?)")
         self.assertEqual(near("cuda", ["build", "mode"]), "")
 
     def test_the_page_has_each_name_and_its_summary(self):

@@ -25,6 +25,7 @@ import sys
 from bench_peers import loading, rounds, subjects, table
 from bench_peers.places import BUILD, Absent
 from bench_peers.roster import DEFAULT, ROSTER
+from buildsys.targets import near
 
 
 def names_out_of(known):
@@ -60,8 +61,8 @@ def networks(names, shapes, known):
     found = []
     for name in names:
         if name not in known and not name.endswith(".onnx"):
-            raise ValueError("%s is none of %s, and no path to an ONNX file" % (
-                name, ", ".join(known)))
+            raise ValueError("%s%s is none of %s, and no path to an ONNX file" % (
+                name, near(name, known), ", ".join(known)))
         found.append(known[name] if name in known else subjects.file_subject(name, shapes))
     for name in shapes:
         if not any(name in subject.shapes for subject in found):

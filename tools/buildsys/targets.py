@@ -37,11 +37,11 @@ class Targets:
                 return "no target %s here: %s" % (name, self._missing[name])
             if name not in names and not is_file(name):
                 offered = [row[0] for row in self._rows if row[0].islower()]  # not test-FOLDER
-                return "no target %s%s (see scons --help)" % (name, near(name, [*names, *offered]))
+                return "no target %s%s; see scons --help" % (name, near(name, [*names, *offered]))
         return None
 
 
 def near(name, names):
-    """': did you mean X?' where one of the names is near, else nothing."""
+    """' (did you mean X?)' where one of the names is near, else nothing."""
     found = difflib.get_close_matches(name, list(names), 1, 0.7)
-    return ": did you mean %s?" % found[0] if found else ""
+    return " (did you mean %s?)" % found[0] if found else ""

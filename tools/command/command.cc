@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/nearest.h"
 #include "runtime/base/version.h"
 #include "tools/command/console.h"
 #include "tools/command/help.h"
@@ -72,14 +73,29 @@ std::string usage_sentence(const Verb& verb, const CLI::ParseError& error) {
   return what + "; see camshaft " + verb.name + " --help";
 }
 
+// Where a verb has an option that is written like this one, as in --treads, a hint at it.
+std::string option_hint(const CLI::App& options, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : options.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  const size_t begin = word.find_first_not_of('-');
+  if (begin != 2) return "";
+  base::NearestName nearest(std::string_view(word).substr(begin, word.find('=') - begin));
+  for (const std::string& name : names) nearest.offer(name);
+  return nearest.found().empty() ? "" : " (did you mean --" + std::string(nearest.found()) + "?)";
+}
+
 // Of words that were left over, the one that explains the others.
-std::string unknown_sentence(const Verb& verb, const std::vector<std::string>& words) {
+std::string unknown_sentence(const Verb& verb, const CLI::App& options) {
+  const std::vector<std::string> words = options.remaining();
   const auto option = std::find_if(words.begin(), words.end(), [](const std::string& word) {
     return word.size() > 1 && word[0] == '-';
   });
-  const std::string what = option != words.end()
-                               ? "there is no option " + printable(*option)
-                               : "'" + printable(words.front()) + "' is one argument too many";
+  const std::string what =
+      option != words.end()
+          ? "there is no option " + printable(*option) + option_hint(options, *option)
+          : "'" + printable(words.front()) + "' is one argument too many";
   return what + "; see camshaft " + verb.name + " --help";
 }
 
@@ -112,8 +128,7 @@ int run_verb(const Verb& verb, int count, const char* const* arguments) {
     std::fputs(options.help().c_str(), stdout);
     return 0;
   } catch (const CLI::ExtrasError&) {
-    return console.fail(base::Code::kInvalidArgument,
-                        {unknown_sentence(verb, options.remaining())});
+    return console.fail(base::Code::kInvalidArgument, {unknown_sentence(verb, options)});
   } catch (const CLI::ParseError& error) {
     return console.fail(base::Code::kInvalidArgument, {usage_sentence(verb, error)});
   } catch (const std::bad_alloc&) {
@@ -145,8 +160,10 @@ int run_command(int count, const char* const* arguments) {
   std::vector<std::string> names;
   for (const Verb& verb : verbs()) names.push_back(verb.name);
   const std::string known = "the verbs are " + join(names, ", ") + "; see camshaft --help";
-  return refuse(
-      first.empty() ? "what to do? " + known : "there is no verb '" + first + "'; " + known, json);
+  return refuse(first.empty() ? "what to do? " + known
+                              : "there is no verb '" + first + "'" +
+                                    base::did_you_mean(first, names) + "; " + known,
+                json);
 }
 
 }  // namespace camshaft::command

@@ -79,11 +79,6 @@ Status check_images(const Options& options) {
 }
 
 Status check_options(const Options& options) {
-  if (options.model.ends_with(".toml")) {
-    return base::fail(Code::kUnsupported, "compile.pipeline",
-                      "%s: pipelines can't be compiled so far, only ONNX models",
-                      options.model.c_str());
-  }
   CAMSHAFT_TRY(check_images(options));
   CAMSHAFT_TRY(check_not_overwritten(options.output, options.model));
   return check_writable("--output", options.output);

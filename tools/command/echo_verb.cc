@@ -9,6 +9,7 @@
 #include "tools/command/message_text.h"
 #include "tools/command/number_checks.h"
 #include "tools/command/text.h"
+#include "tools/command/topic_hint.h"
 #include "tools/command/verb.h"
 
 namespace camshaft::command {
@@ -39,7 +40,8 @@ class Silence {
   void note(const queue::Subscriber& subscriber) {
     if (has_said_ || subscriber.has_publisher()) return;
     has_said_ = true;
-    console_.note("'" + options_.topic + "' has no publisher" +
+    console_.note("'" + options_.topic + "'" + topic_hint(options_.topic, options_.prefix) +
+                  " has no publisher" +
                   (subscriber.is_connected() ? " any more" : " yet, or it has another --prefix") +
                   ": waiting for one");
   }

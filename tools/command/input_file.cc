@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/base/file.h"
+#include "runtime/base/nearest.h"
 #include "tools/command/input_options.h"
 #include "tools/command/input_pixels.h"
 #include "tools/command/text.h"
@@ -28,8 +29,10 @@ Result<size_t> find_input(std::span<const TensorInfo> inputs, const std::string&
     names.push_back(input_text(inputs[i]));
   }
   return base::fail(Code::kInvalidArgument, "input.unknown",
-                    "%s names '%.100s', which is no input of the plan; its inputs are: %s",
-                    where.c_str(), name.c_str(), join(names, ", ").c_str());
+                    "%s names '%.100s', which is no input of the plan%s; its inputs are: %s",
+                    where.c_str(), name.c_str(),
+                    base::did_you_mean(name, inputs, &TensorInfo::name).c_str(),
+                    join(names, ", ").c_str());
 }
 
 base::Status check_type(const TensorInfo& input, const Tensor& tensor, const std::string& file) {

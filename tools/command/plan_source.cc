@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "runtime/base/nearest.h"
 #include "tools/command/plan_report.h"
 #include "tools/command/text.h"
 
@@ -29,8 +30,9 @@ Result<std::string> find_symbol(const plan::TargetInfo& target, const std::strin
     }
   }
   return base::fail(Code::kNotFound, "inspect.kernel",
-                    "target %s has no kernel '%.80s'; it has: %s", target.target.c_str(),
-                    kernel.c_str(), join(symbols, ", ").c_str());
+                    "target %s has no kernel '%.80s'%s; it has: %s", target.target.c_str(),
+                    kernel.c_str(), base::did_you_mean(kernel, symbols).c_str(),
+                    join(symbols, ", ").c_str());
 }
 
 // Whether a line begins a function of the kernel: NAME( or NAME_body( at the outermost level.

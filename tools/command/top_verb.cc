@@ -12,6 +12,7 @@
 #include "tools/command/interrupt.h"
 #include "tools/command/number_checks.h"
 #include "tools/command/text.h"
+#include "tools/command/topic_hint.h"
 #include "tools/command/topic_rates.h"
 #include "tools/command/verb.h"
 
@@ -49,6 +50,14 @@ Result<Looks> look_at_all(const TopOptions& options, Console& console, Names& le
                      "; name it to see why");
       }
       continue;
+    }
+    if (!info && info.error().code() == base::Code::kNotFound) {
+      const std::string hint = topic_hint(name, options.prefix);
+      console.forget_sentences();
+      return base::fail(base::Code::kNotFound, "top.topic",
+                        "there is no topic '%s'%s: nothing has published it yet, or it has another "
+                        "--prefix",
+                        name.c_str(), hint.c_str());
     }
     if (!info) return info.error();
     looks[name] = {std::move(*info), base::mono_time_ns()};

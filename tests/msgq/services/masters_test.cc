@@ -157,6 +157,9 @@ TEST_CASE("wrong names and bodies are refused with a sentence") {
   const std::string_view unknown[] = {"carState"};
   CHECK(PubMaster::open(transport, unknown).error().code() == Code::kInvalidArgument);
   CHECK(last_sentence().find("there is no service 'carState'; there are roadCameraState, ") == 0);
+  const std::string_view slip[] = {"controlz"};
+  CHECK(PubMaster::open(transport, slip).error().code() == Code::kInvalidArgument);
+  CHECK(last_sentence().find("there is no service 'controlz' (did you mean 'controls'?); ") == 0);
   const Subscription wanted[] = {{"carState"}};
   CHECK(SubMaster::open(transport, wanted, {}).error().code() == Code::kInvalidArgument);
   const Subscription asleep[] = {{.service = "controls", .wakes = false}};
