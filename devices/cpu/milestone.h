@@ -46,7 +46,9 @@ class alignas(128) Milestone {
     return sleep_until(target);
   }
 
-  uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
+  // In one order with all advance(): who advances one number and then looks at another one that
+  // somebody advances before looking at the first sees it, or is seen.
+  uint64_t value() const noexcept { return value_.load(std::memory_order_seq_cst); }
 
  private:
   uint64_t sleep_until(uint64_t target) noexcept {

@@ -7,16 +7,12 @@
 
 namespace camshaft::cpu {
 
-void run_part(const Step& step, void* const* all_params, uint32_t part) noexcept {
+void run_range(const Step& step, void* const* all_params, uint64_t begin, uint64_t end) noexcept {
   void* const* params = all_params + step.first_param;
   switch (step.kind) {
-    case hal::CommandKind::kLaunch: {
-      // Below 2^64: the extent, the part and the number of parts are all below 2^32.
-      const uint64_t begin = step.extent * part / step.parts;
-      const uint64_t end = step.extent * (uint64_t{part} + 1) / step.parts;
+    case hal::CommandKind::kLaunch:
       step.function(params, static_cast<int64_t>(begin), static_cast<int64_t>(end));
       return;
-    }
     case hal::CommandKind::kCopy:
       std::memcpy(params[0], params[1], step.extent);
       return;

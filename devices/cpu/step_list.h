@@ -15,7 +15,7 @@ namespace camshaft::cpu {
 // A launch, a copy or a timestamp; barriers leave no step, since steps run in order anyway.
 struct Step {
   hal::CommandKind kind = hal::CommandKind::kLaunch;
-  // A launch is cut into this many equal ranges; the others are one part.
+  // So many threads may share a launch; the others are for one.
   uint32_t parts = 1;
   uint64_t extent = 0;  // launch: indices; copy: bytes
   KernelFunction function = nullptr;
@@ -44,7 +44,8 @@ struct StepList {
   }
 };
 
-// Runs part number `part` of a step. hot path; any thread.
-void run_part(const Step& step, void* const* params, uint32_t part) noexcept;
+// Runs indices [begin, end) of a step that is a launch, or all of another one. hot path; any
+// thread.
+void run_range(const Step& step, void* const* params, uint64_t begin, uint64_t end) noexcept;
 
 }  // namespace camshaft::cpu

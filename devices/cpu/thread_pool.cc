@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 
@@ -21,6 +22,35 @@ using base::Status;
 
 constexpr uint64_t kJoinedBits = 8;
 static_assert(kMaxThreads < 1 << kJoinedBits);
+constexpr uint64_t kTakenBits = 16;
+constexpr uint32_t kMostChunks = 4;  // of a share
+
+uint64_t joined_of(uint64_t call) {
+  return call & ((1 << kJoinedBits) - 1);
+}
+
+uint32_t width_of(const Step& step, uint32_t threads) {
+  return std::min(step.parts, threads);
+}
+
+// Chunk `chunk` of the indices [begin, end): half of them, half of the rest, ..., all of the rest.
+struct Range {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+uint32_t chunks_of(const Range& share) {
+  return std::min<uint32_t>(kMostChunks,
+                            static_cast<uint32_t>(std::bit_width(share.end - share.begin)));
+}
+Range chunk_of(const Range& share, uint32_t chunk) {
+  const uint64_t size = share.end - share.begin;
+  const bool is_last = chunk + 1 == chunks_of(share);
+  return {share.end - (size >> chunk), is_last ? share.end : share.end - (size >> (chunk + 1))};
+}
+// Below 2^64: the extent and the width are below 2^32.
+Range share_of(const Step& step, uint32_t share, uint32_t width) {
+  return {step.extent * share / width, step.extent * (uint64_t{share} + 1) / width};
+}
 
 // How many looks at a number take `spin_ns`. The cost of a pause differs by a factor of ten between
 // processors.
@@ -109,7 +139,10 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::start(const Options& options) {
 }
 
 ThreadPool::ThreadPool(uint32_t threads, uint32_t spins)
-    : thread_count_(threads), spins_(spins), progress_(new Milestone[threads]) {
+    : thread_count_(threads),
+      spins_(spins),
+      seats_(new Seat[threads]),
+      presence_(new Milestone[threads]) {
   workers_.reserve(threads);  // workers keep pointers to their entries
 }
 
@@ -165,33 +198,71 @@ void ThreadPool::work(uint32_t thread) noexcept {
   uint64_t call = 0;
   for (;;) {
     call = call_.wait(call + 1, spins_);
-    if (thread >= (call & ((1 << kJoinedBits) - 1))) continue;
-    const Job job = job_;
-    if (job.is_stop) return;
-    run_share(job, thread);
-    progress_[thread].advance(job.base + job.steps.size());
+    if (thread >= joined_of(call)) continue;
+    Milestone& presence = presence_[thread];
+    presence.advance(presence.value() + 1);
+    // Either this sees that the call is over, or the caller sees the presence and waits.
+    const bool is_on = call_.value() == call;
+    const bool is_stop = is_on && job_.is_stop;
+    if (is_on && !is_stop) run_steps(job_, thread);
+    presence.advance(presence.value() + 1);
+    if (is_stop) return;
   }
 }
 
-// Thread `thread`'s parts of all steps. A step may begin when the threads that had parts of the
-// step before have counted it, since they did not begin that one before the one before it was
-// complete.
-void ThreadPool::run_share(const Job& job, uint32_t thread) noexcept {
-  uint64_t position = job.base;
+// Chunks of a share, in the step of this number, until all are taken or the others have gone on to
+// a later step.
+void ThreadPool::run_share(const Step& step, const Job& job, uint64_t number,
+                           uint32_t share) noexcept {
+  const Range range = share_of(step, share, width_of(step, thread_count_));
+  const uint64_t first = number << kTakenBits;
+  const uint64_t end = first + chunks_of(range);
+  std::atomic<uint64_t>& taken = seats_[share].taken;
+  uint64_t before = taken.load(std::memory_order_seq_cst);
+  for (uint64_t next = std::max(before, first); next < end; next = std::max(before, first)) {
+    if (!taken.compare_exchange_weak(before, next + 1, std::memory_order_seq_cst)) continue;
+    const Range chunk = chunk_of(range, static_cast<uint32_t>(next - first));
+    run_range(step, job.params, chunk.begin, chunk.end);
+    before = taken.load(std::memory_order_seq_cst);
+  }
+}
+
+// The thread's own share, and then what is left of the others'.
+void ThreadPool::run_shares(const Step& step, const Job& job, uint64_t number,
+                            uint32_t thread) noexcept {
+  const uint32_t width = width_of(step, thread_count_);
+  Milestone& progress = seats_[thread].progress;
+  progress.advance(2 * number + 1);
+  if (width == 1) {
+    run_range(step, job.params, 0, step.extent);
+  } else {
+    for (uint32_t i = 0; i < width; ++i) run_share(step, job, number, (thread + i) % width);
+  }
+  progress.advance(2 * number + 2);
+}
+
+// Until nobody runs a chunk of this step any more, all of which are taken. A thread that says later
+// that it may do so finds none.
+void ThreadPool::wait_for_step(uint64_t number, uint32_t width, uint32_t thread) noexcept {
+  // Who had no share hasn't seen that all are taken. The caller has one of every step.
+  if (thread >= width) seats_[0].progress.wait(2 * number + 2, spins_);
+  for (uint32_t other = 0; other < width; ++other) {
+    Milestone& progress = seats_[other].progress;
+    if (progress.value() == 2 * number + 1) progress.wait(2 * number + 2, spins_);
+  }
+}
+
+void ThreadPool::run_steps(const Job& job, uint32_t thread) noexcept {
+  uint64_t number = job.base;
   uint32_t width_before = 0;
   for (const Step& step : job.steps) {
-    const uint32_t width = std::min(step.parts, thread_count_);
+    const uint32_t width = width_of(step, thread_count_);
     if (thread < width) {
-      for (uint32_t other = 0; other < width_before; ++other) {
-        if (other != thread) progress_[other].wait(position, spins_);
-      }
-      for (uint32_t part = thread; part < step.parts; part += thread_count_) {
-        run_part(step, job.params, part);
-      }
-      progress_[thread].advance(position + 1);
+      if (width_before > 0) wait_for_step(number - 1, width_before, thread);
+      run_shares(step, job, number, thread);
     }
     width_before = width;
-    ++position;
+    ++number;
   }
 }
 
@@ -200,17 +271,19 @@ void ThreadPool::run(const StepList& list) noexcept {
   const KernelFloatMode float_mode;
   const uint32_t joined = std::min(thread_count_, list.most_parts);
   if (joined == 1) {
-    for (const Step& step : list.steps) {
-      for (uint32_t part = 0; part < step.parts; ++part) run_part(step, list.params.data(), part);
-    }
+    for (const Step& step : list.steps) run_range(step, list.params.data(), 0, step.extent);
     return;
   }
   const Job job = {.steps = list.steps, .params = list.params.data(), .base = steps_done_};
   steps_done_ += list.steps.size();
   publish(job, joined);
-  run_share(job, 0);
+  run_steps(job, 0);
+  wait_for_step(steps_done_ - 1, width_of(list.steps.back(), thread_count_), 0);
+  // Over for those who are still on their way; the others find nothing more to do.
+  call_.advance(++jobs_ << kJoinedBits);
   for (uint32_t thread = 1; thread < joined; ++thread) {
-    progress_[thread].wait(steps_done_, spins_);
+    const uint64_t presence = presence_[thread].value();
+    if (presence % 2 == 1) presence_[thread].wait(presence + 1, spins_);
   }
 }
 

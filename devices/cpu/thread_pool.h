@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Threads that run step lists together. They are started once, wait for work by spinning briefly
 // and then sleeping, and stay together for a whole list: between steps they meet at barriers made
-// of one counter a thread, without the kernel's help.
+// of two numbers a thread, without the kernel's help.
+//
+// Of every step each thread has a share, an equal range, which it takes in chunks: a half, a
+// quarter, and so on. Who has done his share takes chunks of the others', so that a thread that is
+// slow, interrupted or still asleep delays the rest by no more than the chunk that it is in, and by
+// nothing where it is in none. Cores that run alike take nothing from each other.
 #pragma once
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -21,9 +27,8 @@ inline constexpr uint32_t kMaxThreads = 128;
 // Kernels keep their local arrays on the stack; this is all that a worker has.
 inline constexpr uint64_t kWorkerStackBytes = 1 << 20;
 
-// The caller of run() is thread 0; the pool has the others. Part i of a step runs on thread
-// i % thread_count, always. Workers inherit the scheduling policy and priority of the thread that
-// starts the pool, block all signals, and flush denormals.
+// The caller of run() is thread 0; the pool has the others. Workers inherit the scheduling policy
+// and priority of the thread that starts the pool, block all signals, and flush denormals.
 class ThreadPool {
  public:
   struct Options {
@@ -49,18 +54,27 @@ class ThreadPool {
   void run(const StepList& list) noexcept;
 
  private:
-  // What the workers need of a list. They copy it, so that the last of them touches no list that
-  // the caller has gone on to release.
+  // What the workers need of a list.
   struct Job {
     std::span<const Step> steps;
     void* const* params = nullptr;
-    uint64_t base = 0;  // progress_ counts steps over the pool's life: this many before the list
+    uint64_t base = 0;  // steps are numbered over the pool's life: this many before the list
     bool is_stop = false;
   };
   struct Worker {
     ThreadPool* pool = nullptr;
     uint32_t thread = 0;
     pthread_t handle = {};
+  };
+  // What the others see of a thread. In one cache line: who finds a share used up asks for the
+  // progress next.
+  struct Seat {
+    // Twice the number of steps that the thread knows to be used up, and one more while it may be
+    // running a chunk of the next one. Nobody but the thread writes it.
+    Milestone progress;
+    // The thread's share: the step's number times 2^16, plus how many chunks of it are taken; of an
+    // earlier step: none. Who takes a chunk counts it here.
+    std::atomic<uint64_t> taken = 0;
   };
 
   ThreadPool(uint32_t threads, uint32_t spins);
@@ -69,16 +83,20 @@ class ThreadPool {
   static void* enter_worker(void* worker);
   void work(uint32_t thread) noexcept;
   void publish(const Job& job, uint32_t joined) noexcept;
-  void run_share(const Job& job, uint32_t thread) noexcept;
+  void run_steps(const Job& job, uint32_t thread) noexcept;
+  void run_shares(const Step& step, const Job& job, uint64_t number, uint32_t thread) noexcept;
+  void run_share(const Step& step, const Job& job, uint64_t number, uint32_t share) noexcept;
+  void wait_for_step(uint64_t number, uint32_t width, uint32_t thread) noexcept;
 
   uint32_t thread_count_;
   uint32_t spins_;
   std::vector<Worker> workers_;
-  // progress_[t]: steps that thread t has done or skipped. Nobody but t writes it.
-  std::unique_ptr<Milestone[]> progress_;
-  // Which job is on: its number times 256, plus how many threads join in. The others ignore it.
+  std::unique_ptr<Seat[]> seats_;
+  // Odd while the worker looks at a job. Nobody but the worker writes it.
+  std::unique_ptr<Milestone[]> presence_;
+  // Which job is on: its number times 256, plus how many threads may join in. The others ignore it.
   Milestone call_;
-  Job job_;  // written while no worker is in a job, read after call_
+  Job job_;  // written while no worker is in a job and none may join
   uint64_t jobs_ = 0;
   uint64_t steps_done_ = 0;
 };

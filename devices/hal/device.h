@@ -68,7 +68,7 @@ struct DeviceInfo {
   uint64_t memory_bytes = 0;       // 0: unknown
   uint32_t buffer_alignment = 64;  // of every allocation, and of offsets of arguments and bindings
   uint32_t import_alignment = 64;  // of an imported host pointer
-  uint32_t max_parts = 1;          // threads that share a launch; more parts take turns
+  uint32_t max_parts = 1;          // threads that share a launch; more parts are no more
   bool raw_addresses = false;      // buffers have addresses that the host may compute with
   bool host_coherent = true;       // host-visible memory needs no flush
   uint32_t imports = 0;            // bit i: import_memory() takes ForeignKind i (import_bit)
@@ -204,9 +204,8 @@ struct Binding {
 enum class CommandKind : uint8_t { kLaunch, kCopy, kBarrier, kTimestamp };
 struct Command {
   CommandKind kind = CommandKind::kLaunch;
-  // kLaunch. The kernel runs for every index of the grid; a CPU splits [0, grid[0]) into `parts`
-  // equal ranges, one a thread. Commands of a list run in order: each sees all writes of those
-  // before it.
+  // kLaunch. The kernel runs for every index of the grid; at most `parts` threads of a CPU share
+  // [0, grid[0]). Commands of a list run in order: each sees all writes of those before it.
   Program program = {};
   uint32_t kernel = 0;
   uint32_t grid[3] = {1, 1, 1};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "devices/cpu/host_cpu.h"
+#include "runtime/base/clock.h"
 #include "tests/support/last_sentence.h"
 
 using namespace camshaft;
@@ -142,82 +143,153 @@ TEST_CASE("an empty list runs on any pool", "[pool]") {
   }
 }
 
-TEST_CASE("part i always runs on thread i modulo the threads", "[pool]") {
-  static constexpr uint32_t kParts = 6;
-  struct Seen {
-    std::atomic<pid_t> thread[kParts] = {};
-  };
-  const auto note = [](void* const* params, int64_t begin, int64_t) {
-    static_cast<Seen*>(params[0])->thread[begin] = gettid();
-  };
-  const auto pool = start(3);
-  Seen seen;
-  ListBuilder builder;
-  builder.add(note, &seen, kParts, kParts);
-  pool->run(builder.list);
-  CHECK(seen.thread[0] == gettid());
-  for (uint32_t part = 0; part < 3; ++part) CHECK(seen.thread[part] == seen.thread[part + 3]);
-  CHECK(seen.thread[1] != seen.thread[0]);
-  CHECK(seen.thread[2] != seen.thread[0]);
-  CHECK(seen.thread[1] != seen.thread[2]);
-  const pid_t first[] = {seen.thread[1], seen.thread[2]};
-  pool->run(builder.list);
-  CHECK(seen.thread[1] == first[0]);
-  CHECK(seen.thread[2] == first[1]);
+// Whether `flag` is set before a time that no working pool takes.
+bool comes(const std::atomic<bool>& flag) {
+  const int64_t end_ns = base::mono_time_ns() + 20'000'000'000;
+  while (!flag.load() && base::mono_time_ns() < end_ns) cpu::relax_cpu();
+  return flag.load();
 }
 
-TEST_CASE("parts are the equal ranges that the contract promises", "[pool]") {
-  static constexpr uint32_t kParts = 5;
-  static constexpr uint64_t kExtent = 1003;
-  struct Ranges {
-    std::atomic<int> count = 0;
-    std::atomic<int64_t> ends[kExtent + 1] = {};  // by begin
+// Two threads take part, since each waits for the other one.
+class Meeting {
+ public:
+  void wait_for_both() {
+    ++arrived_;
+    while (arrived_ % 2 != 0) cpu::relax_cpu();
+  }
+
+ private:
+  std::atomic<int> arrived_ = 0;
+};
+
+TEST_CASE("a thread that is held up in a chunk loses the rest of its share to the others",
+          "[pool]") {
+  // Shares of eight indices are chunks of four, two, one and one. In each share the first chunk
+  // waits for the last index of its share, which some other thread must run.
+  static constexpr int64_t kShare = 8;
+  struct Ends {
+    std::atomic<bool> is_done[4] = {};
+    std::atomic<bool> is_late = false;
   };
-  const auto note = [](void* const* params, int64_t begin, int64_t end) {
-    auto* ranges = static_cast<Ranges*>(params[0]);
-    ++ranges->count;
-    ranges->ends[begin] = end;
+  static constexpr auto hold_one = [](void* const* params, int64_t begin, int64_t end) {
+    auto* ends = static_cast<Ends*>(params[0]);
+    const int64_t share = begin / kShare;
+    if (share == 1 && begin % kShare == 0 && !comes(ends->is_done[share])) ends->is_late = true;
+    if (end % kShare == 0) ends->is_done[share] = true;
   };
-  for (const uint32_t threads : {1u, 2u}) {
-    const auto pool = start(threads);
-    Ranges ranges;
-    ListBuilder builder;
-    builder.add(note, &ranges, kExtent, kParts);
-    pool->run(builder.list);
-    CHECK(ranges.count == kParts);
-    for (uint64_t part = 0; part < kParts; ++part) {
-      CHECK(ranges.ends[kExtent * part / kParts] ==
-            static_cast<int64_t>(kExtent * (part + 1) / kParts));
+  for (const uint32_t threads : {2u, 3u, 4u}) {
+    for (const uint32_t spin_ns : {0u, 20'000u}) {
+      const auto pool = start(threads, spin_ns);
+      for (int run = 0; run < 50; ++run) {
+        Ends ends;
+        ListBuilder builder;
+        builder.add(hold_one, &ends, kShare * threads, threads);
+        pool->run(builder.list);
+        for (uint32_t share = 0; share < threads; ++share) CHECK(ends.is_done[share]);
+        CHECK_FALSE(ends.is_late);
+      }
     }
   }
 }
 
+TEST_CASE("a thread that is held up takes part again in later steps", "[pool]") {
+  // Whoever comes to the first chunk of the second share is held up until the first step's other
+  // chunks are done. Sums of all steps show whether any chunk ran twice or in a wrong order.
+  struct State {
+    std::atomic<int> chunks = 0;
+    Mixer mixer;
+  };
+  static constexpr auto hold = [](void* const* params, int64_t begin, int64_t) {
+    auto* state = static_cast<State*>(params[0]);
+    if (begin != 32) ++state->chunks;
+    while (begin == 32 && state->chunks < 7) cpu::relax_cpu();
+  };
+  const auto run = [](uint32_t threads) {
+    const auto pool = start(threads, 1000);
+    State state;
+    for (int i = 0; i < 50; ++i) {
+      state.chunks = threads == 1 ? 7 : 0;
+      ListBuilder builder;
+      builder.add(hold, &state, 64, 2);
+      for (int step = 0; step < 6; ++step) {
+        builder.add(step % 2 == 0 ? mix<0> : mix<1>, &state.mixer, Mixer::kCount, 1 + step % 3);
+      }
+      pool->run(builder.list);
+    }
+    return std::vector<uint64_t>(state.mixer.halves[0], state.mixer.halves[0] + Mixer::kCount);
+  };
+  const std::vector<uint64_t> expected = run(1);
+  CHECK(run(2) == expected);
+  CHECK(run(3) == expected);
+}
+
+TEST_CASE("chunks are halves of what is left of a thread's equal share", "[pool]") {
+  struct Ranges {
+    std::atomic<int> count = 0;
+    std::atomic<int64_t> ends[1004] = {};  // by begin
+  };
+  static constexpr auto note = [](void* const* params, int64_t begin, int64_t end) {
+    auto* ranges = static_cast<Ranges*>(params[0]);
+    ++ranges->count;
+    ranges->ends[begin] = end;
+  };
+  const auto check = [](uint32_t threads, uint64_t extent, uint32_t parts,
+                        const std::vector<std::pair<int, int>>& expected) {
+    CAPTURE(threads, extent, parts);
+    const auto pool = start(threads);
+    Ranges ranges;
+    ListBuilder builder;
+    builder.add(note, &ranges, extent, parts);
+    builder.list.most_parts = 2;  // so that workers join in
+    pool->run(builder.list);
+    CHECK(ranges.count == static_cast<int>(expected.size()));
+    for (const auto& [begin, end] : expected) CHECK(ranges.ends[begin] == end);
+  };
+  check(2, 1003, 2,
+        {{0, 251},
+         {251, 376},
+         {376, 439},
+         {439, 501},
+         {501, 752},
+         {752, 878},
+         {878, 941},
+         {941, 1003}});
+  check(2, 7, 9, {{0, 2}, {2, 3}, {3, 5}, {5, 6}, {6, 7}});
+  check(2, 3, 2, {{0, 1}, {1, 2}, {2, 3}});
+  check(2, 1, 2, {{0, 1}});
+  check(2, 1003, 1, {{0, 1003}});
+  check(1, 1003, 2, {{0, 1003}});
+}
+
 TEST_CASE("the largest launches don't overflow", "[pool]") {
-  struct Range {
-    std::atomic<int64_t> last_begin = 0;
+  struct Sum {
+    std::atomic<int64_t> indices = 0;
     std::atomic<int64_t> last_end = 0;
   };
-  Range range;
-  const auto note = [](void* const* params, int64_t begin, int64_t end) {
-    auto* seen = static_cast<Range*>(params[0]);
-    seen->last_begin = begin;
-    seen->last_end = end;
+  static constexpr auto note = [](void* const* params, int64_t begin, int64_t end) {
+    auto* sum = static_cast<Sum*>(params[0]);
+    sum->indices += end - begin;
+    if (end > sum->last_end) sum->last_end = end;
   };
-  void* const params[] = {&range};
-  const Step step = {.parts = UINT32_MAX, .extent = UINT32_MAX, .function = note};
-  cpu::run_part(step, params, UINT32_MAX - 1);
-  CHECK(range.last_begin == int64_t{UINT32_MAX} - 1);
-  CHECK(range.last_end == int64_t{UINT32_MAX});
+  const auto pool = start(3);
+  Sum sum;
+  ListBuilder builder;
+  builder.add(note, &sum, UINT32_MAX, UINT32_MAX);
+  pool->run(builder.list);
+  CHECK(sum.indices == int64_t{UINT32_MAX});
+  CHECK(sum.last_end == int64_t{UINT32_MAX});
 }
 
 TEST_CASE("denormals are flushed in every thread, and the caller's mode comes back", "[pool]") {
   struct Products {
+    Meeting meeting;
     float factor = std::numeric_limits<float>::min();  // the smallest normal number
     float products[2] = {1, 1};
     float sums[2] = {1, 1};
   };
   const auto multiply = [](void* const* params, int64_t begin, int64_t end) {
     auto* p = static_cast<Products*>(params[0]);
+    if (end - begin == 1) p->meeting.wait_for_both();
     const volatile float factor = p->factor;
     const volatile float denormal = std::numeric_limits<float>::denorm_min();
     for (int64_t i = begin; i < end; ++i) {
@@ -243,20 +315,24 @@ TEST_CASE("denormals are flushed in every thread, and the caller's mode comes ba
 
 TEST_CASE("workers leave signals to the program", "[pool]") {
   struct Mask {
-    std::atomic<int> blocked[2] = {};
+    Meeting meeting;
+    std::atomic<int> caller = -1;
+    std::atomic<int> worker = -1;
   };
-  const auto note = [](void* const* params, int64_t begin, int64_t) {
+  const auto note = [](void* const* params, int64_t, int64_t) {
+    auto* seen = static_cast<Mask*>(params[0]);
+    seen->meeting.wait_for_both();
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-    static_cast<Mask*>(params[0])->blocked[begin] = sigismember(&mask, SIGINT);
+    (gettid() == getpid() ? seen->caller : seen->worker) = sigismember(&mask, SIGINT);
   };
   const auto pool = start(2);
   Mask mask;
   ListBuilder builder;
   builder.add(note, &mask, 2, 2);
   pool->run(builder.list);
-  CHECK(mask.blocked[0] == 0);
-  CHECK(mask.blocked[1] == 1);
+  CHECK(mask.caller == 0);
+  CHECK(mask.worker == 1);
 }
 
 TEST_CASE("workers can be pinned", "[pool]") {
@@ -269,16 +345,22 @@ TEST_CASE("workers can be pinned", "[pool]") {
   const uint32_t cpus[] = {last, last};
   auto pool = ThreadPool::start({.threads = 2, .cpus = cpus, .spin_ns = 0});
   REQUIRE(pool);
-  std::atomic<int> seen[2] = {};
-  const auto note = [](void* const* params, int64_t begin, int64_t) {
+  struct Seen {
+    Meeting meeting;
+    std::atomic<int> worker = -1;
+  };
+  Seen seen;
+  const auto note = [](void* const* params, int64_t, int64_t) {
+    auto* both = static_cast<Seen*>(params[0]);
+    both->meeting.wait_for_both();
     cpu_set_t set;
     sched_getaffinity(0, sizeof set, &set);
-    static_cast<std::atomic<int>*>(params[0])[begin] = CPU_COUNT(&set) == 1 ? sched_getcpu() : -1;
+    if (gettid() != getpid()) both->worker = CPU_COUNT(&set) == 1 ? sched_getcpu() : -2;
   };
   ListBuilder builder;
-  builder.add(note, seen, 2, 2);
+  builder.add(note, &seen, 2, 2);
   (*pool)->run(builder.list);
-  CHECK(seen[1] == static_cast<int>(last));
+  CHECK(seen.worker == static_cast<int>(last));
 }
 
 TEST_CASE("a caller that is pinned already can have workers on other CPUs", "[pool]") {
