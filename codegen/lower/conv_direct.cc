@@ -7,6 +7,7 @@
 // of bytes four (pairs.h). No padding is stored and no bound is tested in it: see window.h.
 #include <algorithm>
 
+#include "codegen/lower/channel_runs.h"
 #include "codegen/lower/frame.h"
 #include "codegen/lower/pairs.h"
 #include "codegen/lower/strategy_list.h"
@@ -25,6 +26,7 @@ using ir::Op;
 
 constexpr int64_t kStripPixels = 96;  // at most, of a pointwise convolution
 constexpr int64_t kShortRow = 16;     // pixels
+constexpr int64_t kRunUnroll = 4;     // channels, at most, of an input that lies in runs
 
 struct Conv {
   NodeId node, x, w;
@@ -34,9 +36,10 @@ struct Conv {
   int64_t out_channels;  // of a group
   int64_t in_block;      // channels that lie together in the input
   int64_t lanes;
-  int64_t vectors;        // of output channels in a group
-  int64_t element_bytes;  // of input and weights
-  int64_t step = 1;       // channels that are read at once, as a word
+  int64_t vectors;                 // of output channels in a group
+  int64_t element_bytes;           // of input and weights
+  int64_t step = 1;                // channels that are read at once, as a word
+  std::vector<int64_t> runs = {};  // of channels, of an input that has no memory of its own
 
   bool reads_pairs() const { return step == 2; }
   bool reads_quads() const { return step == 4; }
@@ -70,7 +73,8 @@ Conv make_conv(const Task& task, int32_t lanes) {
   conv.window.strip =
       strip_pixels(task.target, conv.window.pixels(), conv.in_channels * conv.element_bytes);
   conv.out_channels = w[0] / attrs.groups;
-  const int64_t block = task.schedule.buffer(conv.x).layout.channel_block;
+  conv.runs = channel_runs(task);
+  const int64_t block = conv.runs.empty() ? task.schedule.buffer(conv.x).layout.channel_block : 1;
   conv.in_block = conv.in_channels % block == 0 ? block : 1;
   if (task.type(conv.x).dtype == DType::kBFloat16 && conv.in_block % 2 == 0) conv.step = 2;
   if (task.type(conv.x).dtype == DType::kUInt8 && conv.in_block % 4 == 0) conv.step = 4;
@@ -197,8 +201,9 @@ class Emitter {
     const Packing packing{conv_};
     const ExprId base = kernel_.add(kernel_.mul(group_, packing.group_size()),
                                     kernel_.mul(set, packing.per_set(knobs_.vectors)));
+    if (!conv_.runs.empty()) return accumulate_runs(acc, tile, base, row);
     return loop(kernel_, "cb", blocks, LoopKind::kSerial, [&](ExprId block) {
-      std::vector<Stmt> body = prefetch_weights(acc, tile, base, row, block);
+      std::vector<Stmt> body = prefetch_weights(acc, tile, base, row, block, blocks);
       append(body, prefetch_pixels(tile, row, block));
       append(body, for_each_tap_row(kernel_, conv_.window, row, [&](ExprId tap_row) {
                const ExprId rows_before =
@@ -226,21 +231,60 @@ class Emitter {
     });
   }
 
-  // Weights that don't stay in the caches are fetched one set ahead: evenly, some lines for each
-  // block of input channels.
+  // Each loop stays within a run of channels, so that it reads one leaf. What is left of a run is a
+  // loop, too: in longer code without loops LLVM would move loads up, and spill.
+  std::vector<Stmt> accumulate_runs(TileAccumulators& acc, const Tile& tile, ExprId base,
+                                    ExprId row) {
+    const int64_t unroll = std::clamp<int64_t>(knobs_.unroll, 1, kRunUnroll);
+    int64_t turns = 0;
+    for (const int64_t run : conv_.runs) turns += run / unroll;
+    std::vector<Stmt> body;
+    int64_t first = 0;
+    int64_t turns_before = 0;
+    for (const int64_t run : conv_.runs) {
+      append(body, loop(kernel_, "c", run / unroll, LoopKind::kSerial, [&](ExprId turn) {
+               std::vector<Stmt> inside =
+                   prefetch_weights(acc, tile, base, row, kernel_.add(turn, turns_before), turns);
+               const ExprId begin = kernel_.add(kernel_.mul(turn, unroll), first);
+               append(inside, channels_body(acc, tile, base, row, begin, unroll));
+               return inside;
+             }));
+      const int64_t rest = run % unroll;
+      first += run;
+      turns_before += run / unroll;
+      append(body, loop(kernel_, "c", rest, LoopKind::kSerial, [&](ExprId c) {
+               return channels_body(acc, tile, base, row, kernel_.add(c, first - rest), 1);
+             }));
+    }
+    return body;
+  }
+
+  std::vector<Stmt> channels_body(TileAccumulators& acc, const Tile& tile, ExprId base, ExprId row,
+                                  ExprId begin, int64_t count) {
+    const ExprId zero = kernel_.int_const(0);
+    std::vector<Stmt> body;
+    for (int64_t u = 0; u < count; ++u) {
+      const ExprId c = kernel_.add(begin, u);
+      const ExprId weights = kernel_.add(base, kernel_.mul(c, acc.vectors() * conv_.lanes));
+      append(body, step_body(acc, tile, weights, c, {base, zero, zero, row, zero, zero}));
+    }
+    return body;
+  }
+
+  // Weights that don't stay in the caches are fetched one set ahead: evenly, some lines for each of
+  // the `turns` through the input's channels, such as blocks of them.
   std::vector<Stmt> prefetch_weights(const TileAccumulators& acc, const Tile& tile, ExprId base,
-                                     ExprId row, ExprId block) {
+                                     ExprId row, ExprId turn, int64_t turns) {
     if (weight_bytes() <= task_.target.l2_bytes / 2) return {};
-    const int64_t blocks = conv_.in_channels / conv_.in_block;
     const Strip strip = conv_.window.strips().front();
     const int64_t tiles = (strip.rows + knobs_.pixels - 1) / knobs_.pixels;
-    const int64_t steps = tiles * blocks * (rows_outside_ ? 1 : conv_.window.rows());
+    const int64_t steps = tiles * turns * (rows_outside_ ? 1 : conv_.window.rows());
     const int64_t set = Packing{conv_}.per_set(acc.vectors());
     const int64_t weights_in_line = line() / conv_.step;
     const int64_t lines = (set / weights_in_line + steps - 1) / steps;
     ExprId number = tile.number;
     if (!rows_outside_) number = kernel_.add(kernel_.mul(row, tiles), number);
-    const ExprId step = kernel_.add(kernel_.mul(number, blocks), block);
+    const ExprId step = kernel_.add(kernel_.mul(number, turns), turn);
     const ExprId first =
         kernel_.add(kernel_.add(base, set), kernel_.mul(step, lines * weights_in_line));
     return weights_.prefetch(kernel_, first, lines);
@@ -395,7 +439,8 @@ bool matches_conv_direct(const Task& task) {
   const ir::Node& node = task.node(task.region.root);
   if (!has_tiles(node.type.dtype)) return false;
   if (node.type.elements() == 0 || task.type(node.inputs[1]).elements() == 0) return false;
-  return task.has_buffer(node.inputs[0]) && are_known(task, node.inputs[1]);
+  const bool is_readable = task.has_buffer(node.inputs[0]) || !channel_runs(task).empty();
+  return is_readable && are_known(task, node.inputs[1]);
 }
 
 std::vector<Knobs> knobs_conv_direct(const Task& task) {

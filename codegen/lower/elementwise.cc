@@ -17,6 +17,7 @@ using ir::LoopKind;
 using ir::VarId;
 
 constexpr int64_t kChunk = 2048;  // elements of a long innermost axis that one iteration does
+constexpr size_t kFewPieces = 3;  // of a concatenation
 constexpr int64_t kEnoughThreads =
     64;  // iterations of the thread loop beyond which axes stay serial
 
@@ -212,14 +213,23 @@ Nest whole_output(Frame& frame, Evaluator& evaluator) {
   return nest;
 }
 
-// Operand `which` of the output Concat, stored to its place.
+// Whether a piece of the output Concat that begins at `begin` fills whole blocks of its layout.
+bool fills_blocks(const Task& task, NodeId piece, int64_t begin) {
+  const int64_t block = task.schedule.buffer(task.region.output).layout.channel_block;
+  if (block == 1 || task.node(task.region.output).as<ir::ConcatAttrs>().axis != 1) return true;
+  return begin % block == 0 && task.type(piece).shape[1] % block == 0;
+}
+
+// Operand `which` of the output Concat, stored to its place. Where that is no whole blocks of
+// channels, one channel after the other.
 Nest concat_piece(Frame& frame, Evaluator& evaluator, size_t which, int64_t begin) {
   const NodeId output = frame.task.region.output;
   const ir::Node& concat = frame.task.node(output);
   const NodeId piece = concat.inputs[which];
   Index index;
-  Nest nest = make_axes(frame.kernel(), frame.task.type(piece).shape,
-                        frame.task.schedule.buffer(output).layout, index);
+  schedule::Layout order = frame.task.schedule.buffer(output).layout;
+  if (!fills_blocks(frame.task, piece, begin)) order = {};
+  Nest nest = make_axes(frame.kernel(), frame.task.type(piece).shape, order, index);
   Index place = index;
   const auto axis = static_cast<size_t>(concat.as<ir::ConcatAttrs>().axis);
   place[axis] = frame.kernel().add(place[axis], begin);
@@ -277,14 +287,20 @@ bool splits_columns(const Task& task) {
   return pad.before.back() > 0 || pad.after.back() > 0;
 }
 
-// Can the output be written piece by piece? In a blocked layout every piece must be whole blocks.
+// Is the output written piece by piece? Of a few pieces that are no whole blocks each element is
+// better chosen.
 bool splits_into_pieces(const Task& task) {
   const ir::Node& node = task.node(task.region.output);
   if (node.op != ir::Op::kConcat) return false;
-  const int64_t block = task.schedule.buffer(task.region.output).layout.channel_block;
-  if (block == 1 || node.as<ir::ConcatAttrs>().axis != 1) return true;
-  return std::all_of(node.inputs.begin(), node.inputs.end(),
-                     [&](NodeId piece) { return task.type(piece).shape[1] % block == 0; });
+  const auto axis = static_cast<size_t>(node.as<ir::ConcatAttrs>().axis);
+  const bool is_image = task.schedule.buffer(task.region.output).layout.row_texels > 0;
+  int64_t begin = 0;
+  bool are_whole = true;
+  for (const NodeId piece : node.inputs) {
+    are_whole = are_whole && fills_blocks(task, piece, begin);
+    begin += task.type(piece).shape[axis];
+  }
+  return are_whole || (!is_image && node.inputs.size() > kFewPieces);
 }
 
 }  // namespace

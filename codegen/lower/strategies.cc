@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "codegen/lower/attention_plan.h"
+#include "codegen/lower/channel_runs.h"
 #include "codegen/lower/lower.h"
 #include "codegen/lower/separable_plan.h"
 #include "codegen/lower/strategy_list.h"
@@ -84,7 +85,8 @@ base::Result<LoweredKernel> lower_region_with(const Task& task, std::string_view
 
 bool pays_to_join(const Task& joined) {
   if (joined.region.pooled != ir::kNoNode) return pays_to_pool(joined);
-  return joined.has_root(ir::Op::kMatMul) ? pays_to_attend(joined) : pays_to_separate(joined);
+  if (joined.has_root(ir::Op::kMatMul)) return pays_to_attend(joined);
+  return pays_to_gather(joined) || pays_to_separate(joined);
 }
 
 Knobs scalar_knobs() {

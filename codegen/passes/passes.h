@@ -65,6 +65,12 @@ Graph merge_pads(const Graph& graph);
 // scaled in double and rounded once, so results differ by rounding.
 Graph fold_channel_scale(const Graph& graph);
 
+// Channel shuffles between convolutions with known weights: the weights are put in another order
+// instead, so that what is left of a shuffle are Slices of whole runs of channels and a Concat of
+// them. Through depthwise convolutions, elementwise nodes and pools, too; where anything else reads
+// the channels, they stay in their order. Not exact: sums run over the channels in another order.
+Graph sort_channels(const Graph& graph);
+
 // Conv, MatMul and Pool of f16 or bf16 become ones of f32 between Casts: each element is widened
 // once, not once a use, and the strategies need know one kind of float. The Add of a constant bias
 // joins them. Not exact: an f32 sum is rounded before the result is, and a product not before its

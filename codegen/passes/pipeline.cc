@@ -32,6 +32,7 @@ constexpr Pass kPasses[] = {
     {"merge_pads", merge_pads},
     {"widen_halves", widen_halves},
     {"fold_channel_scale", fold_channel_scale},
+    {"sort_channels", sort_channels},
     {"merge_common_subexpressions", merge_common_subexpressions},
 };
 

@@ -184,6 +184,8 @@ class Joiner {
     const NodeId inner = root.inputs[0];
     const int32_t before = region_of_[index(inner)];
     if (before < 0 || gone_.count(inner) > 0 || consumers_[index(inner)].size() != 1) return -1;
+    // For concat_in_place() and, of the rest, gather_channels().
+    if (schedule_.graph.node(inner).op == ir::Op::kConcat) return -1;
     return is_plain(before) ? before : -1;
   }
 

@@ -199,6 +199,7 @@ Schedule make_schedule(const ir::Graph& graph, const ScheduleOptions& options) {
   join_regions(schedule, options);
   concat_in_place(schedule);
   make_views(schedule);
+  gather_channels(schedule, options);
   plan_memory(schedule);
   return schedule;
 }

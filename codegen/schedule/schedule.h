@@ -10,7 +10,8 @@
 // - A region may have been joined with the one before it, whose output, `inner`, nothing but its
 //   root reads: the kernel computes that a part at a time and has no memory for all of it. Then
 //   there may be a second structured node among its nodes, on the way to `inner`. In an attention
-//   there are four: `inner` is a softmax of another product, which has no memory either.
+//   there are four: `inner` is a softmax of another product, which has no memory either. Where a
+//   convolution reads pieces of several values, `inner` is their concatenation.
 // - Or a region may have been joined with one after it, which reduces its output over all spatial
 //   axes: the kernel computes what that made, `pooled`, in passing, and writes it as well.
 // - A node may be inside several regions: movement nodes are folded into the index functions of
@@ -145,6 +146,8 @@ struct ScheduleOptions {
 //                    that would have copied them goes
 //   make_views:      slices that lie in one piece in memory become parts of their operand's buffer;
 //                    regions read them as leaves, and those that only copied one are dropped
+//   gather_channels: concatenations of slices that a convolution can read where the slices lie
+//                    become parts of its region
 //   plan_memory:     lifetimes and offsets
 ir::Graph isolate_outputs(const ir::Graph& graph);
 void fuse_regions(Schedule& schedule, const ScheduleOptions& options);
@@ -152,6 +155,7 @@ void choose_layouts(Schedule& schedule, const ScheduleOptions& options);
 void join_regions(Schedule& schedule, const ScheduleOptions& options);
 void concat_in_place(Schedule& schedule);
 void make_views(Schedule& schedule);
+void gather_channels(Schedule& schedule, const ScheduleOptions& options);
 void plan_memory(Schedule& schedule);
 // Makes what a region writes a buffer, not an image: its kernel can't store whole texels. Before
 // any kernel reads it.
