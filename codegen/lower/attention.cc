@@ -6,8 +6,10 @@
 //   product: strip, V -> the output, by register tiles, with the region's epilogue
 // Q's rows of the strip are copied together, K and V are packed once for all strips of an item:
 //   [vectors of columns][step of the sum][vector][lane]
-// so that they may be transposed, sliced, stretched over heads, or of two bytes.
+// so that they may be transposed, sliced, stretched over heads, or of two bytes. Of keys, all three
+// steps take those that the strip sees (attention_mask.h).
 #include <algorithm>
+#include <cstring>
 
 #include "codegen/lower/attention_plan.h"
 #include "codegen/lower/attention_strip.h"
@@ -45,6 +47,7 @@ class Emitter {
         k_{a_.k, a_.depth, a_.keys, std::min<int64_t>(knobs.vectors, a_.key_vectors())},
         v_{a_.v, a_.keys, a_.columns, std::min<int64_t>(knobs.vectors, a_.column_vectors())},
         strip_(frame_, evaluator_, a_) {
+    add_seen();
     add_panels();
     strip_.add_arrays(cut_.strip_rows, cut_.pitch);
     rows_ = local("rows", cut_.strip_rows * a_.depth);
@@ -72,6 +75,14 @@ class Emitter {
  private:
   ir::ArrayId local(const char* name, int64_t elements) {
     return kernel_.add_local(name, DType::kFloat32, elements);
+  }
+
+  // Which blocks of keys each strip sees, as pairs of numbers.
+  void add_seen() {
+    if (cut_.blocks.empty()) return;
+    std::vector<std::byte> bytes(cut_.blocks.size() * sizeof(KeySpan));
+    std::memcpy(bytes.data(), cut_.blocks.data(), bytes.size());
+    seen_ = frame_.add_constant("seen", DType::kInt64, std::move(bytes));
   }
 
   void add_panels() {
@@ -105,16 +116,36 @@ class Emitter {
   std::vector<Stmt> strip(ExprId number, int64_t rows) {
     strip_.begin(batch_, kernel_.mul(number, cut_.strip_rows));
     std::vector<Stmt> body = copy_rows(rows);
+    look(number, body);
+    const bool is_part = seen_ >= 0;
     append(body,
            product(k_, rows_, a_.depth, rows, [&](TileAccumulators& acc, ExprId set, ExprId row) {
              return store_logits(acc, set, row);
            }));
-    append(body, strip_.softmax(rows));
+    append(body, strip_.softmax(rows, is_part ? &blocks_ : nullptr));
     append(body, product(v_, strip_.array(), cut_.pitch, rows,
                          [&](TileAccumulators& acc, ExprId set, ExprId row) {
                            return store_product(acc, set, row);
                          }));
     return body;
+  }
+
+  // What the strip sees: blocks of keys, sets of their vectors, and keys.
+  void look(ExprId strip, std::vector<Stmt>& body) {
+    if (seen_ < 0) return;
+    const int64_t width = k_.vectors * a_.lanes;
+    const ExprId keys = kernel_.int_const(a_.keys);
+    const auto number = [&](const char* name, ExprId value) {
+      return let(kernel_, body, name, value);
+    };
+    const ExprId pair = kernel_.mul(strip, 2);
+    blocks_ = {number("first", kernel_.load(seen_, pair)),
+               number("end", kernel_.load(seen_, kernel_.add(pair, 1)))};
+    const ExprId first = kernel_.mul(blocks_.begin, a_.block());
+    const ExprId end = kernel_.binary(KOp::kMin, kernel_.mul(blocks_.end, a_.block()), keys);
+    keys_ = {number("first", first), number("end", end)};
+    sets_ = {number("first", kernel_.div(keys_.begin, width)),
+             number("end", kernel_.div(kernel_.add(keys_.end, width - 1), width))};
   }
 
   ExprId f32_value(NodeId node, const Index& at) {
@@ -190,9 +221,11 @@ class Emitter {
       }
       return body;
     };
-    std::vector<Stmt> body = loop(kernel_, "set", full, LoopKind::kSerial,
-                                  [&](ExprId set) { return set_body(set, panel.vectors); });
-    if (rest > 0) append(body, set_body(kernel_.int_const(full), rest));
+    const BlockRange* only = seen_ >= 0 && &panel == &k_ ? &sets_ : nullptr;
+    std::vector<Stmt> body = loop_within(kernel_, "set", full, only,
+                                         [&](ExprId set) { return set_body(set, panel.vectors); });
+    if (rest == 0) return body;
+    append(body, tail_within(kernel_, full, only, set_body(kernel_.int_const(full), rest)));
     return body;
   }
 
@@ -213,17 +246,31 @@ class Emitter {
       return in_register_order(std::move(products));
     };
     const int64_t unroll = knobs_.unroll;
-    const int64_t full = panel.steps / unroll;
-    std::vector<Stmt> body = loop(kernel_, "k", full, LoopKind::kSerial, [&](ExprId turn) {
-      std::vector<Stmt> inside;
-      for (int64_t u = 0; u < unroll; ++u) {
-        append(inside, step_body(kernel_.add(kernel_.mul(turn, unroll), u)));
-      }
-      return inside;
-    });
-    append(body, loop(kernel_, "k", panel.steps - full * unroll, LoopKind::kSerial,
-                      [&](ExprId k) { return step_body(kernel_.add(k, full * unroll)); }));
+    const bool is_part = seen_ >= 0 && &panel == &v_;
+    const ExprId first = is_part ? keys_.begin : kernel_.int_const(0);
+    const ExprId end = is_part ? keys_.end : kernel_.int_const(panel.steps);
+    const ExprId turns = kernel_.div(kernel_.sub(end, first), unroll);
+    const ExprId rest = kernel_.add(first, kernel_.mul(turns, unroll));
+    std::vector<Stmt> body =
+        steps_between(kernel_.int_const(0), turns, panel.steps / unroll, [&](ExprId turn) {
+          std::vector<Stmt> inside;
+          const ExprId begin = kernel_.add(first, kernel_.mul(turn, unroll));
+          for (int64_t u = 0; u < unroll; ++u) append(inside, step_body(kernel_.add(begin, u)));
+          return inside;
+        });
+    append(body, steps_between(rest, end, panel.steps, step_body));
     return body;
+  }
+
+  // A loop within [0, most).
+  std::vector<Stmt> steps_between(ExprId begin, ExprId end, int64_t most, const Body& body) {
+    int64_t from = 0, to = 0;
+    if (kernel_.is_int_const(begin, &from) && kernel_.is_int_const(end, &to)) {
+      return loop(kernel_, "k", to - from, LoopKind::kSerial,
+                  [&](ExprId k) { return body(kernel_.add(k, from)); });
+    }
+    return most > 0 ? loop_between(kernel_, "k", begin, end, 0, most - 1, body)
+                    : std::vector<Stmt>{};
   }
 
   // How many columns of vector `vector` of a set there are: all, but of the last.
@@ -288,7 +335,9 @@ class Emitter {
   Panel k_, v_;
   AttentionStrip strip_;
   ExprId batch_ = ir::kNoExpr;
-  ir::ArrayId rows_ = -1;  // of Q
+  ir::ArrayId seen_ = -1;            // where masks are known
+  BlockRange blocks_, sets_, keys_;  // then: what the strip in hand sees
+  ir::ArrayId rows_ = -1;            // of Q
   ir::ArrayId sums_ = -1;
 };
 

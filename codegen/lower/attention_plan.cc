@@ -201,8 +201,8 @@ double strip_cycles(const Task& task, const Attention& a, const AttentionCut& cu
   const int64_t strip = cut.strip_rows * cut.pitch * kFloatBytes;
   const double far =
       strip > task.target.l1_bytes ? static_cast<double>(4 * strip) / kStripBytesPerCycle : 0;
-  return product_cycles(task, a, cut.strip_rows, knobs) +
-         softmax_cycles(a, cut.strip_rows, kSoftmaxCycles) + panels + far;
+  return cut.most_seen * (product_cycles(task, a, cut.strip_rows, knobs) +
+                          softmax_cycles(a, cut.strip_rows, kSoftmaxCycles) + panels + far);
 }
 
 // Of the thread that has most.
@@ -218,6 +218,31 @@ double chunks_cycles(const Task& task, const Attention& a, const AttentionCut& c
 int64_t strip_pitch(const Attention& a) {
   const int64_t pitch = a.key_vectors() * a.lanes;
   return pitch * kFloatBytes % kMeetingBytes == 0 ? pitch + 2 * a.lanes : pitch;
+}
+
+// What the strips of a cut see.
+void look_at_masks(const Attention& a, AttentionCut& cut) {
+  if (a.seen.empty()) return;
+  const KeySpan all{0, ceil_div(a.keys, a.block())};
+  int64_t most = 0;
+  for (int64_t first = 0; first < cut.strips; first += cut.strips_per_chunk()) {
+    int64_t blocks = 0;
+    for (int64_t i = first; i < std::min(first + cut.strips_per_chunk(), cut.strips); ++i) {
+      KeySpan keys{a.keys, 0};
+      for (int64_t row = i * cut.strip_rows; row < std::min((i + 1) * cut.strip_rows, a.rows);
+           ++row) {
+        const KeySpan& seen = a.seen[static_cast<size_t>(row)];
+        keys = {std::min(keys.begin, seen.begin), std::max(keys.end, seen.end)};
+      }
+      cut.blocks.push_back({keys.begin / a.block(), ceil_div(keys.end, a.block())});
+      blocks += cut.blocks.back().end - cut.blocks.back().begin;
+    }
+    most = std::max(most, blocks);
+  }
+  const bool are_all = std::all_of(cut.blocks.begin(), cut.blocks.end(),
+                                   [&](const KeySpan& span) { return span == all; });
+  if (are_all) return cut.blocks.clear();
+  cut.most_seen = static_cast<double>(most) / static_cast<double>(all.end * cut.strips_per_chunk());
 }
 
 // The same for a cut into so many chunks.
@@ -236,6 +261,7 @@ AttentionCut cut_into(const Attention& a, const Knobs& knobs, int64_t chunks) {
   cut.value_panel = panel(a.keys, a.column_vectors());
   const int64_t strip = cut.strip_rows * (cut.pitch + a.depth);
   cut.has_local_panels = (cut.key_panel + cut.value_panel + strip) * kFloatBytes <= kMostLocalBytes;
+  look_at_masks(a, cut);
   return cut;
 }
 
@@ -274,6 +300,7 @@ std::optional<Attention> find_attention(const Task& task) {
   a.divisor = divisor_of(task, a);
   a.moved = moved_at_the_end(task);
   measure(task, a);
+  if (a.divisor != ir::kNoNode) a.seen = seen_keys(task, a);
   return a;
 }
 

@@ -4,10 +4,12 @@
 // between them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "codegen/lower/attention_mask.h"
 #include "codegen/lower/lower.h"
 #include "codegen/lower/streamed_product.h"
 
@@ -38,15 +40,20 @@ struct Attention {
   int64_t batches = 1;
   int64_t rows = 0, keys = 0, depth = 0, columns = 0;
   int64_t lanes = 8;
+  std::vector<KeySpan> seen;  // see seen_keys(); empty without a divisor
 
   int64_t key_vectors() const { return (keys + lanes - 1) / lanes; }
   int64_t column_vectors() const { return (columns + lanes - 1) / lanes; }
+  // Vectors of a row that are reduced beside one another, and their keys.
+  int64_t chains() const { return std::min<int64_t>(2, key_vectors()); }
+  int64_t block() const { return chains() * lanes; }
 };
 std::optional<Attention> find_attention(const Task& task);
 
 // How the work is cut. An item of the thread loop is a chunk of the rows of a batch: it packs K and
 // V, in the order in which register tiles read them, into panels, and then computes a strip of
-// knobs.rows rows at a time: scores, softmax and product. Only the last strip may have fewer rows.
+// knobs.rows rows at a time: scores, softmax and product, of the keys that a row of the strip sees,
+// rounded to whole blocks of them. Only the last strip may have fewer rows.
 struct AttentionCut {
   int64_t strips = 1;  // of a batch
   int64_t chunks = 1;
@@ -55,6 +62,8 @@ struct AttentionCut {
   int64_t key_panel = 0;  // elements: K, and V, by sets of knobs.vectors vectors
   int64_t value_panel = 0;
   bool has_local_panels = false;  // on the stack; otherwise each item has its own in the arena
+  std::vector<KeySpan> blocks;    // that a strip sees; empty where all do all
+  double most_seen = 1;           // the part of all keys that the strips of a chunk see, at most
   int64_t strips_per_chunk() const { return (strips + chunks - 1) / chunks; }
 };
 AttentionCut cut_attention(const Task& task, const Attention& attention, const Knobs& knobs);

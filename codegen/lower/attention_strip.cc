@@ -11,11 +11,20 @@ using ir::KOp;
 using ir::LoopKind;
 using ir::ReduceKind;
 
-namespace {
+std::vector<Stmt> loop_within(Kernel& kernel, const char* name, int64_t extent,
+                              const BlockRange* only, const Body& body) {
+  if (only == nullptr) return loop(kernel, name, extent, LoopKind::kSerial, body);
+  if (extent == 0) return {};
+  const ExprId end = kernel.binary(KOp::kMin, only->end, kernel.int_const(extent));
+  return loop_between(kernel, name, only->begin, end, 0, extent - 1, body);
+}
 
-constexpr int64_t kChains = 2;  // independent accumulators of a row, to hide latencies
-
-}  // namespace
+std::vector<Stmt> tail_within(Kernel& kernel, int64_t extent, const BlockRange* only,
+                              std::vector<Stmt> tail) {
+  if (only == nullptr || tail.empty()) return tail;
+  return {
+      ir::make_if(kernel.binary(KOp::kLt, kernel.int_const(extent), only->end), std::move(tail))};
+}
 
 AttentionStrip::AttentionStrip(Frame& frame, Evaluator& evaluator, const Attention& attention)
     : frame_(frame),
@@ -29,7 +38,7 @@ void AttentionStrip::add_arrays(int64_t rows, int64_t pitch) {
   strip_ = kernel_.add_local("strip", DType::kFloat32, rows * pitch);
   maxima_ = kernel_.add_local("maxima", DType::kFloat32, rows);
   factors_ = kernel_.add_local("factors", DType::kFloat32, rows);
-  partial_ = kernel_.add_local("partial", DType::kFloat32, kChains * a_.lanes);
+  partial_ = kernel_.add_local("partial", DType::kFloat32, a_.block());
 }
 
 void AttentionStrip::begin(ExprId batch, ExprId first_row) {
@@ -112,7 +121,7 @@ std::vector<Stmt> AttentionStrip::logits(int64_t rows) {
 
 // A pass over all rows for each reduction: the end of one row's, which is a chain, takes place
 // while the next row's begins.
-std::vector<Stmt> AttentionStrip::softmax(int64_t rows) {
+std::vector<Stmt> AttentionStrip::softmax(int64_t rows, const BlockRange* only) {
   const auto of_strip = [this](const Index&) { return kernel_.load(strip_, in_strip(key_)); };
   const auto number_of = [this](ir::ArrayId array) {
     return [this, array](const Index&) { return kernel_.load(array, row_); };
@@ -120,9 +129,10 @@ std::vector<Stmt> AttentionStrip::softmax(int64_t rows) {
   evaluator_.bind(a_.logits, of_strip);
   evaluator_.bind(a_.maximum, number_of(maxima_));
   evaluator_.bind(a_.sum, number_of(factors_));
-  std::vector<Stmt> body = each_row(rows, [&] { return reduce_row(ReduceKind::kMax, maxima_); });
+  std::vector<Stmt> body =
+      each_row(rows, [&] { return reduce_row(ReduceKind::kMax, maxima_, only); });
   append(body, each_row(rows, [&] {
-           std::vector<Stmt> inside = reduce_row(ReduceKind::kSum, factors_);
+           std::vector<Stmt> inside = reduce_row(ReduceKind::kSum, factors_, only);
            append(inside, a_.divisor != ir::kNoNode ? invert_divisor() : divide_powers());
            return inside;
          }));
@@ -167,28 +177,32 @@ std::vector<Stmt> AttentionStrip::lanes_of(ExprId number, int64_t used, const Bo
   });
 }
 
-// results[row] = the row's logits, combined; or its powers, which replace the logits.
-std::vector<Stmt> AttentionStrip::reduce_row(ReduceKind kind, ir::ArrayId results) {
-  const int64_t chains = std::min(
-      kChains, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(a_.key_vectors()))));
-  std::vector<Stmt> body = loop(kernel_, "v", chains * a_.lanes, LoopKind::kVector, [&](ExprId v) {
+// results[row] = the row's logits, combined; or its powers, which replace the logits. What is left
+// out would change nothing: its powers are 0.
+std::vector<Stmt> AttentionStrip::reduce_row(ReduceKind kind, ir::ArrayId results,
+                                             const BlockRange* only) {
+  const int64_t chains = a_.chains();
+  std::vector<Stmt> body = loop(kernel_, "v", a_.block(), LoopKind::kVector, [&](ExprId v) {
     const ExprId start = reduce_identity(kernel_, kind, {DType::kFloat32, 1});
     return std::vector<Stmt>{ir::make_store(partial_, v, start)};
   });
-  const int64_t full = a_.keys / (chains * a_.lanes);
-  append(body, loop(kernel_, "k", full, LoopKind::kSerial, [&](ExprId k) {
-           std::vector<Stmt> inside;
-           for (int64_t chain = 0; chain < chains; ++chain) {
-             const ExprId number = kernel_.add(kernel_.mul(k, chains), chain);
-             append(inside, reduce_vector(kind, number, chain, a_.lanes));
-           }
-           return inside;
-         }));
+  const int64_t full = a_.keys / a_.block();
+  const auto block = [&](ExprId k) {
+    std::vector<Stmt> inside;
+    for (int64_t chain = 0; chain < chains; ++chain) {
+      const ExprId number = kernel_.add(kernel_.mul(k, chains), chain);
+      append(inside, reduce_vector(kind, number, chain, a_.lanes));
+    }
+    return inside;
+  };
+  std::vector<Stmt> tail;
   for (int64_t vector = full * chains; vector < a_.key_vectors(); ++vector) {
     const int64_t used = std::min(a_.lanes, a_.keys - vector * a_.lanes);
-    append(body, reduce_vector(kind, kernel_.int_const(vector), vector % chains, used));
+    append(tail, reduce_vector(kind, kernel_.int_const(vector), vector % chains, used));
   }
-  body.push_back(ir::make_store(results, row_, combined_chains(kind, chains)));
+  append(body, loop_within(kernel_, "k", full, only, block));
+  append(body, tail_within(kernel_, full, only, std::move(tail)));
+  body.push_back(ir::make_store(results, row_, combined_chains(kind)));
   return body;
 }
 
@@ -197,9 +211,9 @@ ExprId AttentionStrip::combine(ReduceKind kind, ExprId a, ExprId b) {
   return kind == ReduceKind::kMax ? kernel_.binary(KOp::kMax, a, b) : kernel_.add(a, b);
 }
 
-ExprId AttentionStrip::combined_chains(ReduceKind kind, int64_t chains) {
+ExprId AttentionStrip::combined_chains(ReduceKind kind) {
   std::vector<ExprId> left;
-  for (int64_t chain = 0; chain < chains; ++chain) {
+  for (int64_t chain = 0; chain < a_.chains(); ++chain) {
     const ExprId place = kernel_.int_const(chain * a_.lanes);
     left.push_back(kernel_.load(partial_, place, static_cast<int32_t>(a_.lanes)));
   }

@@ -12,6 +12,16 @@
 
 namespace camshaft::lower {
 
+// Of something that comes in [0, extent) and a rest: what is looked at, [begin, end), where
+// `extent` stands for the rest. All where it is null.
+struct BlockRange {
+  ExprId begin = ir::kNoExpr, end = ir::kNoExpr;
+};
+std::vector<Stmt> loop_within(Kernel& kernel, const char* name, int64_t extent,
+                              const BlockRange* only, const Body& body);
+std::vector<Stmt> tail_within(Kernel& kernel, int64_t extent, const BlockRange* only,
+                              std::vector<Stmt> tail);
+
 class AttentionStrip {
  public:
   // All references must outlive the strip.
@@ -42,8 +52,9 @@ class AttentionStrip {
   Stmt store_nothing(ExprId row, ExprId key);
   // Makes logits of scores, where they lie.
   std::vector<Stmt> logits(int64_t rows);
-  // Makes powers of logits, or probabilities without a divisor.
-  std::vector<Stmt> softmax(int64_t rows);
+  // Makes powers of logits, or probabilities without a divisor; of some blocks of keys,
+  // with a divisor.
+  std::vector<Stmt> softmax(int64_t rows, const BlockRange* only = nullptr);
   // What the row's product is multiplied by, where there is a divisor.
   ExprId factor(ExprId row) const { return kernel_.load(factors_, row); }
 
@@ -54,10 +65,10 @@ class AttentionStrip {
   std::vector<Stmt> invert_divisor();
   std::vector<Stmt> divide_powers();
   std::vector<Stmt> lanes_of(ExprId number, int64_t used, const Body& body);
-  std::vector<Stmt> reduce_row(ir::ReduceKind kind, ir::ArrayId results);
+  std::vector<Stmt> reduce_row(ir::ReduceKind kind, ir::ArrayId results, const BlockRange* only);
   std::vector<Stmt> reduce_vector(ir::ReduceKind kind, ExprId number, int64_t chain, int64_t used);
   ExprId combine(ir::ReduceKind kind, ExprId a, ExprId b);
-  ExprId combined_chains(ir::ReduceKind kind, int64_t chains);
+  ExprId combined_chains(ir::ReduceKind kind);
 
   Frame& frame_;
   Kernel& kernel_;
