@@ -175,7 +175,7 @@ base::Result<plan::PlanContents> compile(const ir::Graph& graph, const std::stri
   }
   CAMSHAFT_TRY_ASSIGN(ir::Graph simplified, passes::run_pipeline(graph, pass_options));
   if (options.float_dtype != ir::DType::kFloat32) {
-    simplified = narrow_storage(simplified, options.float_dtype, options.fuse);
+    simplified = narrow_storage(simplified, options.float_dtype, options.fuse, targets);
     if (options.dump) options.dump("graph of narrow floats", ir::print_graph(simplified, false));
   }
   if (report != nullptr) {

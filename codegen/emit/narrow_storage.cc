@@ -31,7 +31,8 @@ bool is_better_wide(const ir::Graph& graph, ir::NodeId id) {
 
 }  // namespace
 
-ir::Graph narrow_storage(const ir::Graph& graph, ir::DType dtype, bool fuse) {
+ir::Graph narrow_storage(const ir::Graph& graph, ir::DType dtype, bool fuse,
+                         std::span<const render::CpuTarget> targets) {
   schedule::Schedule draft;
   draft.graph = schedule::isolate_outputs(graph);
   schedule::ScheduleOptions options;
@@ -51,7 +52,11 @@ ir::Graph narrow_storage(const ir::Graph& graph, ir::DType dtype, bool fuse) {
   }
   // Rounding f16 would take more than it saves: no function is cheaper for it.
   if (dtype != ir::DType::kBFloat16) rounded.clear();
-  return passes::narrow_floats(draft.graph, dtype, stored, rounded);
+  const bool multiply =
+      dtype == ir::DType::kBFloat16 &&
+      std::all_of(targets.begin(), targets.end(),
+                  [](const render::CpuTarget& target) { return target.matrices; });
+  return passes::narrow_floats(draft.graph, dtype, stored, rounded, multiply);
 }
 
 }  // namespace camshaft::emit

@@ -5,6 +5,7 @@
 // are packed at compile time in the order in which they are loaded:
 //   [set of matrices of output channels][input block][tap][matrix][pair of channels][column][2]
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "codegen/lower/frame.h"
@@ -26,15 +27,15 @@ using ir::MatrixId;
 void pack_matrices(const MatrixConv& conv, int64_t set_columns, WeightPacker& packer) {
   for (int64_t first = 0; first < conv.column_tiles(); first += set_columns) {
     const int64_t width = std::min(set_columns, conv.column_tiles() - first);
-    for (int64_t c0 = 0; c0 < conv.in_channels; c0 += conv.block) {
+    for (int64_t block = 0; block < conv.blocks(); ++block) {
       for (int64_t tap = 0; tap < conv.taps(); ++tap) {
         for (int64_t i = 0; i < width * conv.block * kMatrixColumns; ++i) {
           const int64_t in_matrix = i % (conv.block * kMatrixColumns);
           const int64_t tile = first + i / (conv.block * kMatrixColumns);
           const int64_t o = tile * kMatrixColumns + in_matrix / 2 % kMatrixColumns;
-          const int64_t c = c0 + in_matrix / (2 * kMatrixColumns) * 2 + in_matrix % 2;
-          const bool is_inside = o < conv.out_channels && c < conv.in_channels;
-          is_inside ? packer.put((o * conv.in_channels + c) * conv.taps() + tap) : packer.skip();
+          const int64_t k = in_matrix / (2 * kMatrixColumns) * 2 + in_matrix % 2;
+          const int64_t place = conv.weight_at(o, block, tap, k);
+          place >= 0 ? packer.put(place) : packer.skip();
         }
       }
     }
@@ -53,7 +54,7 @@ class MatrixConvEmitter {
     weights_ =
         PackedWeights(frame_, "w", conv.w, conv.column_tiles() * column_elements(),
                       [&](WeightPacker& packer) { pack_matrices(conv, knobs.vectors, packer); });
-    if (!conv.in_place) planes_.emplace(task, conv_, frame_);
+    if (!conv.in_place) planes_ = make_matrix_planes(task, conv_, frame_);
     input_ = planes_ ? planes_->array() : frame_.arrays.at(conv.x);
     const int64_t rows = conv.tile_rows();
     acc_ = kernel_.add_local("acc", DType::kFloat32,
@@ -198,8 +199,8 @@ class MatrixConvEmitter {
     std::vector<Stmt> body;
     for (int64_t r = 0; r < tile.rows; ++r) {
       const MatrixId x_matrix = xs_[static_cast<size_t>(r)];
-      const ExprId place = kernel_.mul(tile.places[static_cast<size_t>(r)], conv_.block);
-      body.push_back(ir::make_matrix_load(x_matrix, input_, kernel_.add(x, place), conv_.block));
+      const ExprId place = kernel_.mul(tile.places[static_cast<size_t>(r)], conv_.step());
+      body.push_back(ir::make_matrix_load(x_matrix, input_, kernel_.add(x, place), conv_.step()));
       for (int64_t c = 0; c < tile.columns; ++c) {
         const MatrixId w_matrix = ws_[static_cast<size_t>(c)];
         if (r == 0) {
@@ -313,9 +314,9 @@ class MatrixConvEmitter {
   Kernel& kernel_;
   Evaluator evaluator_;
   PackedWeights weights_;
-  std::optional<MatrixPlanes> planes_;  // unless matrices are loaded from the input in place
-  ir::ArrayId input_ = -1;              // that they are loaded from
-  ir::ArrayId acc_ = -1;                // [row of matrices][row][column]
+  std::unique_ptr<MatrixPlanes> planes_;  // unless matrices are loaded from the input in place
+  ir::ArrayId input_ = -1;                // that they are loaded from
+  ir::ArrayId acc_ = -1;                  // [row of matrices][row][column]
   std::vector<MatrixId> sums_, xs_, ws_;
   ExprId n_ = ir::kNoExpr;
   ExprId first_row_ = ir::kNoExpr;  // of the strip

@@ -11,6 +11,7 @@
 
 #include "codegen/lower/frame.h"
 #include "codegen/lower/matrix_conv.h"
+#include "codegen/lower/pairs.h"
 #include "codegen/lower/strategy_list.h"
 #include "codegen/lower/tile.h"
 #include "codegen/lower/weights.h"
@@ -101,7 +102,8 @@ class PlanarConvEmitter {
         conv_(conv),
         frame_(task, "conv_matrix_planar", knobs, {conv.w}),
         kernel_(frame_.kernel()),
-        evaluator_(kernel_, task, frame_.arrays) {
+        evaluator_(kernel_, task, frame_.arrays),
+        x_(frame_.arrays.at(conv.x)) {
     weights_ = PackedWeights(frame_, "w", conv.w, conv.channel_matrices() * row_elements(),
                              [&](WeightPacker& packer) { pack_rows(conv, knobs.vectors, packer); });
     packed_ = kernel_.add_local("packed", DType::kUInt32, conv.strip * conv.packed_elements());
@@ -187,7 +189,8 @@ class PlanarConvEmitter {
         const ExprId plane = kernel_.add(kernel_.mul(n_, conv_.in_channels), kernel_.mul(pair, 2));
         const ExprId pixel = kernel_.add(place, lane);
         const ExprId at = kernel_.add(kernel_.mul(plane, conv_.pixels), pixel);
-        return has_both ? word(at, kernel_.add(at, conv_.pixels)) : bits(at);
+        return has_both ? word_of(kernel_, x_, at, kernel_.add(at, conv_.pixels))
+                        : half_word(kernel_, x_, at);
       });
     };
     std::vector<Stmt> body =
@@ -232,7 +235,7 @@ class PlanarConvEmitter {
       for (int64_t i = 0; i < in_block / 2; ++i) {
         const ExprId at = kernel_.add(from, 2 * i);
         body.push_back(ir::make_store(packed_, kernel_.add(to, i * conv_.columns()),
-                                      word(at, kernel_.add(at, 1))));
+                                      word_of(kernel_, x_, at, kernel_.add(at, 1))));
       }
       return body;
     };
@@ -243,16 +246,6 @@ class PlanarConvEmitter {
                         [&](ExprId column) { return pixel_body(block, matrix, column); });
           });
         });
-  }
-
-  // An element of the input as a word, and two of them.
-  ExprId bits(ExprId at) {
-    const ExprId loaded = kernel_.load(frame_.arrays.at(conv_.x), at);
-    return kernel_.cast(kernel_.bitcast(loaded, DType::kUInt16), DType::kUInt32);
-  }
-  ExprId word(ExprId low, ExprId high) {
-    const ExprId shift = kernel_.int_const(16, DType::kUInt32);
-    return kernel_.binary(KOp::kOr, bits(low), kernel_.binary(KOp::kShl, bits(high), shift));
   }
 
   // Sets of output channels [begin, end) of `sets`; a last one that is not whole is apart.
@@ -405,6 +398,7 @@ class PlanarConvEmitter {
   Frame frame_;
   Kernel& kernel_;
   Evaluator evaluator_;
+  ir::ArrayId x_;
   PackedWeights weights_;
   ir::ArrayId packed_ = -1;  // the strip's pixels
   ir::ArrayId acc_ = -1;     // [matrix of the tile][output channel][pixel]

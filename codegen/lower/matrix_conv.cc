@@ -24,6 +24,8 @@ constexpr int64_t kStripBytes = 16 << 10;   // of an input read in place, beside
 constexpr double kLoadCycles = 20;
 // Of copying some channels of a pixel that lie together: a load and a store. Not measured alone.
 constexpr double kCopyCycles = 2;
+// Of an element on its way into a pair: eight instructions for 32.
+constexpr double kPairCycles = 0.15;
 
 PlaneAxis plane_axis(const WindowAxis& axis) {
   PlaneAxis plane{axis, {}, 0};
@@ -60,8 +62,11 @@ void cut_planes(const Task& task, MatrixConv& conv) {
   conv.height = conv.window.out_rows();
   conv.width = conv.window.last.out;
   conv.pitch = conv.width + conv.columns.reach;
-  const int64_t row_bytes = conv.planes() * conv.pitch * conv.blocks() * conv.block * 2;
-  const int64_t fitting = kPlaneBytes / row_bytes - conv.rows.reach;
+  const int64_t element_bytes = conv.in_pairs ? 4 : 2;
+  const int64_t row_bytes =
+      conv.planes() * conv.pitch * conv.blocks() * conv.step() * element_bytes;
+  const int64_t most_bytes = conv.in_pairs ? task.target.l1_bytes : kPlaneBytes;
+  const int64_t fitting = most_bytes / row_bytes - conv.rows.reach;
   const int64_t by_threads = (conv.height + task.threads - 1) / task.threads;
   cut_strips(std::max<int64_t>(std::min(fitting, by_threads), 1), conv);
 }
@@ -83,8 +88,32 @@ bool is_in_place(const MatrixConv& conv) {
 
 bool fits(const MatrixConv& conv) {
   if (conv.in_place) return true;
-  const int64_t elements = conv.blocks() * conv.planes() * conv.plane_elements();
-  return conv.window.outer.size() <= 1 && elements * 2 <= render::kMaxLocalBytes - (64 << 10);
+  const int64_t bytes = conv.all_elements() * (conv.in_pairs ? 4 : 2);
+  return conv.window.outer.size() <= 1 && bytes <= render::kMaxLocalBytes - (64 << 10);
+}
+
+// Cycles of an image's products and of what is copied for them.
+double plane_cycles(const MatrixConv& conv, double copies) {
+  const int64_t tiles = ceil_div(conv.window.pixels(), kMatrixRows) * conv.column_tiles();
+  return static_cast<double>(tiles * conv.blocks() * conv.taps() * kMatrixRows) + copies;
+}
+
+// Whether planes of pairs take fewer cycles than those of `conv`, and than multiply-adds in f32.
+bool is_in_pairs(const MatrixConv& conv) {
+  const WindowAxis& columns = conv.window.last;
+  if (conv.in_block > 1 || columns.dilation > 1 || 2 * columns.kernel > kMatrixChannels ||
+      conv.window.outer.size() > 1 || conv.out_channels < kLeastChannels) {
+    return false;
+  }
+  MatrixConv pairs = conv;
+  pairs.in_pairs = true;
+  const int64_t rows = conv.window.outer.empty() ? 1 : conv.window.outer.front().in;
+  const auto elements = static_cast<double>(rows * columns.in * conv.in_channels);
+  const double cycles = plane_cycles(pairs, kPairCycles * elements);
+  const int64_t adds = conv.in_channels * conv.window.taps() * conv.window.pixels() *
+                       conv.column_tiles();  // two a cycle, of 16 lanes
+  return cycles < plane_cycles(conv, kCopyCycles * elements) &&
+         cycles < 0.4 * static_cast<double>(adds);
 }
 
 }  // namespace
@@ -104,6 +133,14 @@ bool is_matrix_conv(const Task& task) {
          task.has_buffer(node.inputs[0]) && are_known(task, w) &&
          !ir::splat_value(task.graph(), w) &&  // kernels hold it as a number
          window_of(task).pixels() >= kLeastPixels;
+}
+
+int64_t MatrixConv::weight_at(int64_t out_channel, int64_t block_number, int64_t tap,
+                              int64_t i) const {
+  const int64_t channel = block_number * channels() + (in_pairs ? i % 2 : i);
+  if (out_channel >= out_channels || channel >= in_channels) return -1;
+  const int64_t position = in_pairs ? tap * window.last.kernel + i / 2 : tap;
+  return (out_channel * in_channels + channel) * window.taps() + position;
 }
 
 int64_t PlaneAxis::plane_of(int64_t k) const {
@@ -135,12 +172,14 @@ std::optional<MatrixConv> find_matrix_conv(const Task& task) {
   conv.out_channels = task.type(conv.w).shape[0];
   conv.in_block = task.schedule.buffer(conv.x).layout.channel_block;
   if (conv.in_block > kMatrixChannels) return std::nullopt;
-  if (conv.in_block < kLeastChannels &&
+  conv.in_place = is_in_place(conv);
+  conv.block = conv.in_place ? conv.in_block : product_block(conv.in_channels);
+  conv.in_pairs = !conv.in_place && is_in_pairs(conv);
+  if (conv.in_pairs) conv.block = 2 * conv.window.last.kernel;
+  if (conv.in_block < kLeastChannels && !conv.in_pairs &&
       (conv.in_channels * conv.taps() < kLeastDepth || conv.out_channels < kLeastChannels)) {
     return std::nullopt;
   }
-  conv.in_place = is_in_place(conv);
-  conv.block = conv.in_place ? conv.in_block : product_block(conv.in_channels);
   conv.in_place ? cut_in_place(task, conv) : cut_planes(task, conv);
   return fits(conv) ? std::optional(conv) : std::nullopt;
 }

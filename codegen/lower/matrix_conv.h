@@ -9,6 +9,10 @@
 // each remainder that the stride leaves of the positions that taps read. There every tap is at one
 // shift from the output pixel, across the ends of rows too: the few pixels between the end of one
 // output row and the beginning of the next are computed and not stored.
+//
+// Few channels, of an image mostly, would leave such products nearly empty. There the planes are of
+// pairs of channels, as words, with the columns as they are: a row of a matrix is a whole row of
+// taps, which lie together, and the next row begins a stride further on, inside the one before.
 #pragma once
 
 #include <optional>
@@ -51,6 +55,7 @@ struct MatrixConv {
   int64_t in_block;  // channels that lie together in the input
   int64_t block;     // of one product; the last one may have fewer, the rest being zeros
   bool in_place;     // matrices are loaded from the input itself, whose blocks are the products'
+  bool in_pairs;     // or from planes of pairs of channels
   PlaneAxis rows;    // of the planes, where there are any
   PlaneAxis columns;
   // The output as `height` rows of `width` pixels, `pitch` places from row to row where matrices
@@ -60,19 +65,27 @@ struct MatrixConv {
                   // inside the one before
   int64_t strips;
 
-  int64_t blocks() const { return (in_channels + block - 1) / block; }
-  int64_t taps() const { return window.taps(); }
+  // Channels that are summed over at once, and how often; positions of the window where they are.
+  int64_t channels() const { return in_pairs ? 2 : block; }
+  int64_t blocks() const { return (in_channels + channels() - 1) / channels(); }
+  int64_t taps() const { return in_pairs ? window.tap_rows() : window.taps(); }
+  // From a place to the next one, in elements of what matrices are loaded from.
+  int64_t step() const { return in_pairs ? columns.axis.stride : block; }
+  // Element of the weights that is summed over as number `i` of a product's `block`; -1: none.
+  int64_t weight_at(int64_t out_channel, int64_t block_number, int64_t tap, int64_t i) const;
   int64_t column_tiles() const { return (out_channels + kMatrixColumns - 1) / kMatrixColumns; }
   // Pixels of a strip, those between rows among them, and rows of a matrix of them.
   int64_t places() const { return (strip - 1) * pitch + width; }
   int64_t tile_rows() const { return std::min(kMatrixRows, places()); }
   int64_t row_tiles() const { return (places() + kMatrixRows - 1) / kMatrixRows; }
-  // Elements of a plane of one block of channels, and of all planes.
+  // Elements of a plane of one block of channels (words of one pair), and planes of a block.
   int64_t plane_rows() const { return strip + rows.reach; }
-  int64_t plane_elements() const { return plane_rows() * pitch * block; }
+  int64_t plane_elements() const { return plane_rows() * pitch * step(); }
   int64_t planes() const {
-    return static_cast<int64_t>(rows.remainders.size() * columns.remainders.size());
+    return static_cast<int64_t>(rows.remainders.size() *
+                                (in_pairs ? 1 : columns.remainders.size()));
   }
+  int64_t all_elements() const { return blocks() * planes() * plane_elements(); }
 };
 
 // Whether the region's root is a convolution of bf16 in one group, with known weights that differ,

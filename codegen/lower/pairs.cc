@@ -31,6 +31,17 @@ Pair broadcast_pair(Kernel& kernel, ExprId word, int64_t lanes, std::vector<Stmt
   return widen_pair(kernel, let(kernel, body, "words", words));
 }
 
+ExprId half_word(Kernel& kernel, ir::ArrayId array, ExprId at) {
+  const ExprId bits = kernel.bitcast(kernel.load(array, at), ir::DType::kUInt16);
+  return kernel.cast(bits, ir::DType::kUInt32);
+}
+
+ExprId word_of(Kernel& kernel, ir::ArrayId array, ExprId low, ExprId high) {
+  const ExprId shift = kernel.int_const(16, ir::DType::kUInt32);
+  const ExprId upper = kernel.binary(ir::KOp::kShl, half_word(kernel, array, high), shift);
+  return kernel.binary(ir::KOp::kOr, half_word(kernel, array, low), upper);
+}
+
 bool pairs_fit(const CpuTarget& target, const Knobs& knobs) {
   const int32_t held = std::min(knobs.pixels + 1, 2 * knobs.vectors) + 2;
   return knobs.pixels * knobs.vectors + held <= target.vector_registers;

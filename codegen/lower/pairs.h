@@ -23,6 +23,9 @@ Pair widen_pair(Kernel& kernel, ExprId words);
 // A word in all of `lanes`, named by a statement of `body`, so that it is vectors that are widened:
 // a number that is widened first goes through general registers.
 Pair broadcast_pair(Kernel& kernel, ExprId word, int64_t lanes, std::vector<Stmt>& body);
+// A half-precision element of `array` as the lower half of a word, and two of them as a word.
+ExprId half_word(Kernel& kernel, ir::ArrayId array, ExprId at);
+ExprId word_of(Kernel& kernel, ir::ArrayId array, ExprId low, ExprId high);
 // Whether a tile's sums fit in registers beside what its products are widened to: all vectors of
 // weights twice, or a word for each pixel, whatever is less.
 bool pairs_fit(const CpuTarget& target, const Knobs& knobs);

@@ -4,8 +4,9 @@
 // and widened wherever it is read, by a Cast in front of each reader, so that both fuse with the
 // arithmetic around them, which stays in f32. Movement and pools pass narrow values on. What the
 // caller gives and gets keeps its type; convolutions of an input, which has few channels, stay as
-// they are. Depthwise convolutions read each value for a few multiply-adds only, so that widening
-// would cost about as much: they are narrow only where their operand is anyway.
+// they are, unless the target makes something of few channels. Depthwise convolutions read each
+// value for a few multiply-adds only, so that widening would cost about as much: they are narrow
+// only where their operand is anyway.
 #include <utility>
 
 #include "codegen/passes/passes.h"
@@ -20,10 +21,11 @@ using ir::Op;
 class Narrower {
  public:
   Narrower(const Graph& graph, DType dtype, const std::set<NodeId>& stored,
-           const std::set<NodeId>& rounded)
+           const std::set<NodeId>& rounded, bool of_inputs)
       : graph_(graph),
         dtype_(dtype),
         rounded_(rounded),
+        of_inputs_(of_inputs),
         rewriter_(graph),
         is_narrow_(static_cast<size_t>(graph.size()), false),
         narrow_(static_cast<size_t>(graph.size()), kNoNode) {
@@ -59,7 +61,9 @@ class Narrower {
     const Node& node = graph_.node(id);
     if (node.op != Op::kConv && node.op != Op::kMatMul) return false;
     if (graph_.node(node.inputs[0]).type.dtype != DType::kFloat32) return false;
-    return node.op == Op::kMatMul || !comes_from_input(node.inputs[0]);
+    if (node.op == Op::kMatMul || !comes_from_input(node.inputs[0])) return true;
+    const ir::TensorType& w = graph_.node(node.inputs[1]).type;
+    return of_inputs_ && w.elements() > w.shape[0] * w.shape[1];
   }
 
   bool mark(NodeId id) {
@@ -127,6 +131,7 @@ class Narrower {
   const Graph& graph_;
   const DType dtype_;
   const std::set<NodeId>& rounded_;
+  const bool of_inputs_;
   Rewriter rewriter_;
   std::vector<bool> is_narrow_;  // by old id
   std::vector<NodeId> narrow_;   // by old id: the narrow value, once there is one
@@ -142,8 +147,8 @@ bool is_depthwise(const Graph& graph, NodeId id) {
 }
 
 Graph narrow_floats(const Graph& graph, base::DType dtype, const std::set<NodeId>& stored,
-                    const std::set<NodeId>& rounded) {
-  return fold_constants(remove_dead(Narrower(graph, dtype, stored, rounded).run()));
+                    const std::set<NodeId>& rounded, bool of_inputs) {
+  return fold_constants(remove_dead(Narrower(graph, dtype, stored, rounded, of_inputs).run()));
 }
 
 }  // namespace camshaft::passes

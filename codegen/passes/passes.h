@@ -93,10 +93,12 @@ Graph quantized_products(const Graph& graph);
 // The storage of a target that computes in `dtype`, f16 or bf16: Conv and MatMul of f32 read their
 // operands in it, and so lie the values `stored`, f32 nodes of the graph. Sums and all other
 // arithmetic stay in f32, inputs and outputs keep their types, and depthwise convolutions read what
-// there is. The values `rounded` are rounded to the dtype, too, and stay f32. Not exact: narrow
-// values are rounded. No step of the pipeline, but the last pass after it, for a target.
+// there is. The values `rounded` are rounded to the dtype, too, and stay f32. Convolutions of an
+// input, which has few channels, stay as they are; with `of_inputs` those of several taps don't.
+// Not exact: narrow values are rounded. No step of the pipeline, but the last pass after it, for a
+// target.
 bool is_depthwise(const Graph& graph, ir::NodeId id);
 Graph narrow_floats(const Graph& graph, base::DType dtype, const std::set<ir::NodeId>& stored,
-                    const std::set<ir::NodeId>& rounded = {});
+                    const std::set<ir::NodeId>& rounded = {}, bool of_inputs = false);
 
 }  // namespace camshaft::passes

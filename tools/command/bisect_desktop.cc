@@ -218,7 +218,8 @@ class Bisection {
 
   // The error of the model's results where values are rounded as a form does.
   Result<double> rounding_error(const Graph& simplified, Form form) {
-    const Graph graph = emit::narrow_storage(simplified, form.dtype, form.fuse);
+    CAMSHAFT_TRY_ASSIGN(const render::CpuTarget target, render::make_target(options_.target));
+    const Graph graph = emit::narrow_storage(simplified, form.dtype, form.fuse, {&target, 1});
     CAMSHAFT_TRY_ASSIGN(const Oracles rounded,
                         run_oracle_on(graph, info_, inputs_, ir::OracleRounding::kEveryNode));
     std::vector<std::vector<double>> numbers;

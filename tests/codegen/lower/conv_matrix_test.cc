@@ -164,26 +164,64 @@ TEST_CASE("threads that share sets of output channels share all of them once") {
   }
 }
 
+// How a convolution would be done, if it would.
+std::optional<MatrixConv> conv_of(const Case& c) {
+  CAPTURE(c.x, c.w);
+  const auto graph = ir::parse_graph(graph_of(c));
+  REQUIRE(graph.has_value());
+  const Schedule schedule = schedule::make_schedule(*graph, {32, true});
+  std::optional<MatrixConv> conv;
+  run_schedule(schedule, seeded_inputs(*graph), matrix_target(), [&](const Task& task) {
+    if (task.has_root(ir::Op::kConv)) conv = find_matrix_conv(task);
+    return lower_region(task);
+  });
+  return conv;
+}
+
+TEST_CASE("few channels are read as rows of taps of pairs") {
+  const std::vector<Case> cases = {
+      {"[1x3x11x12]", "[24x3x3x3]", "[2,2]", "[1,1]", "[1,1]", "[1,1]"},
+      {"[2x3x13x40]", "[16x3x7x7]", "[2,2]", "[1,1]", "[3,3]", "[3,3]"},
+      {"[1x1x9x35]", "[17x1x3x3]", "[1,1]", "[1,1]", "[1,1]", "[1,1]"},
+      {"[2x5x10x9]", "[8x5x3x4]", "[2,3]", "[1,1]", "[0,2]", "[2,1]"},
+      {"[1x3x14x17]", "[33x3x5x5]", "[1,2]", "[2,1]", "[4,2]", "[4,2]"},
+      {"[1x3x40]", "[16x3x9]", "[2]", "[1]", "[4]", "[4]"},
+      // Padding beyond the image, and an image smaller than a matrix.
+      {"[1x3x2x3]", "[16x3x3x3]", "[1,1]", "[1,1]", "[4,5]", "[4,5]"},
+      {"[1x3x9x7]", "[16x3x3x3]", "[2,2]", "[1,1]", "[1,1]", "[0,0]"}};
+  for (const Case& c : cases) {
+    CAPTURE(c.x, c.w);
+    const auto conv = conv_of(c);
+    REQUIRE(conv.has_value());
+    CHECK(conv->in_pairs);
+    check_case(c, 32);
+    check_case(c, 32, 3, 16 << 10);  // several strips
+  }
+  // Where the products would be fuller, or no fewer, they are of channels.
+  const auto in_pairs = [](const Case& c) {
+    const auto conv = conv_of(c);
+    return conv.has_value() && conv->in_pairs;
+  };
+  CHECK_FALSE(in_pairs({"[1x33x9x9]", "[160x33x3x3]", "[1,1]", "[1,1]", "[1,1]", "[1,1]"}));
+  CHECK_FALSE(in_pairs({"[1x3x9x9]", "[16x3x3x3]", "[1,1]", "[1,2]", "[1,1]", "[1,1]"}));
+  CHECK_FALSE(in_pairs({"[1x3x9x9]", "[16x3x1x1]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"}));
+  CHECK_FALSE(in_pairs({"[1x3x9x9]", "[4x3x3x3]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"}));
+  CHECK_FALSE(in_pairs({"[1x3x4x40]", "[16x3x1x17]", "[1,1]", "[1,1]", "[0,0]", "[0,0]"}));
+}
+
 TEST_CASE("few columns are read in place, many from planes") {
-  const auto conv_of = [](const std::string& x, const std::string& w) {
-    const auto graph = ir::parse_graph(graph_of({x, w, "[1,1]", "[1,1]", "[0,0]", "[0,0]"}));
-    REQUIRE(graph.has_value());
-    const Schedule schedule = schedule::make_schedule(*graph, {32, true});
-    std::optional<MatrixConv> conv;
-    run_schedule(schedule, seeded_inputs(*graph), matrix_target(), [&](const Task& task) {
-      if (task.has_root(ir::Op::kConv)) conv = find_matrix_conv(task);
-      return lower_region(task);
-    });
+  const auto pointwise_of = [](const std::string& x, const std::string& w) {
+    const auto conv = conv_of(pointwise(x, w));
     REQUIRE(conv);
     return *conv;
   };
-  CHECK(conv_of("[1x72x8x8]", "[24x72x1x1]").in_place);
-  CHECK(conv_of("[1x72x8x8]", "[24x72x1x1]").block == 8);
-  CHECK(conv_of("[1x64x8x8]", "[640x64x1x1]").in_place);
-  CHECK_FALSE(conv_of("[1x72x8x8]", "[240x72x1x1]").in_place);
-  CHECK(conv_of("[1x72x8x8]", "[240x72x1x1]").block == 32);
-  CHECK(conv_of("[1x6x8x8]", "[16x6x3x3]").block == 8);
-  CHECK(conv_of("[1x12x8x8]", "[16x12x3x3]").block == 16);
+  CHECK(pointwise_of("[1x72x8x8]", "[24x72x1x1]").in_place);
+  CHECK(pointwise_of("[1x72x8x8]", "[24x72x1x1]").block == 8);
+  CHECK(pointwise_of("[1x64x8x8]", "[640x64x1x1]").in_place);
+  CHECK_FALSE(pointwise_of("[1x72x8x8]", "[240x72x1x1]").in_place);
+  CHECK(pointwise_of("[1x72x8x8]", "[240x72x1x1]").block == 32);
+  CHECK(pointwise_of("[1x6x8x8]", "[16x6x3x3]").in_pairs);
+  CHECK(pointwise_of("[1x12x8x8]", "[16x12x3x3]").block == 16);
 }
 
 TEST_CASE("the epilogue is fused: an addition of another value, an activation") {

@@ -59,6 +59,22 @@ TEST_CASE("products read narrow values and give f32; those of an input stay as t
   }
 }
 
+TEST_CASE("a target may want convolutions of inputs narrow, those of several taps") {
+  const auto first_operand = [](const std::string& shape, bool of_inputs) {
+    const std::string pads = shape == "1x1" ? "[0,0]" : "[1,1]";
+    const std::string text = "%x = input \"x\" : f32[1x4x5x5]\n%v = constant {seed 1} : f32[8x4x" +
+                             shape + "]\n%a = conv(%x, %v) {strides=[1,1], dilations=[1,1], " +
+                             "pads_begin=" + pads + ", pads_end=" + pads +
+                             ", groups=1}\noutput \"y\" = %a";
+    const Graph graph = narrow_floats(ir::graph_from(text), DType::kBFloat16, {}, {}, of_inputs);
+    REQUIRE(verify_graph(graph).is_ok());
+    return operand_dtype(graph, nodes_of(graph, Op::kConv).at(0), 0);
+  };
+  CHECK(first_operand("3x3", true) == DType::kBFloat16);
+  CHECK(first_operand("3x3", false) == DType::kFloat32);
+  CHECK(first_operand("1x1", true) == DType::kFloat32);
+}
+
 TEST_CASE("narrow graphs compute what wide ones do, to the precision of the dtype") {
   const ir::Graph before = ir::graph_from(kTwoConvolutions);
   const auto inputs = ir::seeded_inputs(before, 5);
