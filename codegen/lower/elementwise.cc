@@ -17,7 +17,6 @@ using ir::LoopKind;
 using ir::VarId;
 
 constexpr int64_t kChunk = 2048;  // elements of a long innermost axis that one iteration does
-constexpr size_t kFewPieces = 3;  // of a concatenation
 constexpr int64_t kEnoughThreads =
     64;  // iterations of the thread loop beyond which axes stay serial
 
@@ -213,27 +212,29 @@ Nest whole_output(Frame& frame, Evaluator& evaluator) {
   return nest;
 }
 
-// Whether a piece of the output Concat that begins at `begin` fills whole blocks of its layout.
-bool fills_blocks(const Task& task, NodeId piece, int64_t begin) {
-  const int64_t block = task.schedule.buffer(task.region.output).layout.channel_block;
-  if (block == 1 || task.node(task.region.output).as<ir::ConcatAttrs>().axis != 1) return true;
-  return begin % block == 0 && task.type(piece).shape[1] % block == 0;
-}
+// Channels, or whatever the output Concat's axis has, [first, first + count) of its operand
+// `which`, which begins at `begin`.
+struct Piece {
+  size_t which;
+  int64_t begin;
+  int64_t first;
+  int64_t count;
+};
 
-// Operand `which` of the output Concat, stored to its place. Where that is no whole blocks of
-// channels, one channel after the other.
-Nest concat_piece(Frame& frame, Evaluator& evaluator, size_t which, int64_t begin) {
+// Stored to its place, in the order of `layout`, of which it must be whole blocks.
+Nest concat_piece(Frame& frame, Evaluator& evaluator, const Piece& piece, schedule::Layout layout) {
   const NodeId output = frame.task.region.output;
   const ir::Node& concat = frame.task.node(output);
-  const NodeId piece = concat.inputs[which];
-  Index index;
-  schedule::Layout order = frame.task.schedule.buffer(output).layout;
-  if (!fills_blocks(frame.task, piece, begin)) order = {};
-  Nest nest = make_axes(frame.kernel(), frame.task.type(piece).shape, order, index);
-  Index place = index;
+  const NodeId operand = concat.inputs[piece.which];
   const auto axis = static_cast<size_t>(concat.as<ir::ConcatAttrs>().axis);
-  place[axis] = frame.kernel().add(place[axis], begin);
-  const Stmt store = evaluator.store_output(frame.output, place, evaluator.value(piece, index));
+  ir::Shape shape = frame.task.type(operand).shape;
+  shape[axis] = piece.count;
+  Index index;
+  Nest nest = make_axes(frame.kernel(), shape, layout, index);
+  index[axis] = frame.kernel().add(index[axis], piece.first);
+  Index place = index;
+  place[axis] = frame.kernel().add(place[axis], piece.begin);
+  const Stmt store = evaluator.store_output(frame.output, place, evaluator.value(operand, index));
   nest.offset = store.index;
   nest.value = store.value;
   return nest;
@@ -254,17 +255,60 @@ Nest pad_piece(Frame& frame, Evaluator& evaluator, int64_t begin, int64_t count)
   return nest;
 }
 
-// The output Concat, operand by operand.
+// Whether a piece of the output Concat that begins at `begin` fills whole blocks of its layout.
+bool fills_blocks(const Task& task, NodeId piece, int64_t begin) {
+  const int64_t block = task.schedule.buffer(task.region.output).layout.channel_block;
+  if (block == 1 || task.node(task.region.output).as<ir::ConcatAttrs>().axis != 1) return true;
+  return begin % block == 0 && task.type(piece).shape[1] % block == 0;
+}
+
+// Whether a piece's channels lie in the same places of blocks as in the output, where they are
+// `begin` and those behind it.
+bool has_same_places(const Task& task, NodeId piece, int64_t begin) {
+  int64_t source_begin = 0;
+  if (!task.has_buffer(piece)) {
+    const ir::Node& node = task.node(piece);
+    if (node.op != ir::Op::kSlice || !task.has_buffer(node.inputs[0])) return false;
+    const auto& slice = node.as<ir::SliceAttrs>();
+    if (slice.step[1] != 1) return false;
+    source_begin = slice.begin[1];
+    piece = node.inputs[0];
+  }
+  const schedule::Layout& layout = task.schedule.buffer(task.region.output).layout;
+  return task.schedule.buffer(piece).layout == layout &&
+         (begin - source_begin) % layout.channel_block == 0;
+}
+
+// The output Concat, operand by operand. What is no whole blocks of channels is stored one channel
+// after the other; where they only begin and end within blocks, as they do in memory, these alone.
 void add_concat_parts(Frame& frame, Evaluator& evaluator, std::vector<Part>& parts) {
-  const ir::Node& concat = frame.task.node(frame.task.region.output);
+  const Task& task = frame.task;
+  const ir::Node& concat = task.node(task.region.output);
   const auto axis = static_cast<size_t>(concat.as<ir::ConcatAttrs>().axis);
+  const schedule::Layout layout = task.schedule.buffer(task.region.output).layout;
+  const int64_t block = layout.channel_block;
   int64_t begin = 0;
   for (size_t i = 0; i < concat.inputs.size(); ++i) {
-    const ir::TensorType& piece = frame.task.type(concat.inputs[i]);
-    if (piece.elements() > 0) {
-      parts.push_back(make_part(frame, concat_piece(frame, evaluator, i, begin)));
+    const NodeId operand = concat.inputs[i];
+    const int64_t count = task.type(operand).shape[axis];
+    const auto add = [&](int64_t first, int64_t end, schedule::Layout order) {
+      if (first >= end) return;
+      parts.push_back(
+          make_part(frame, concat_piece(frame, evaluator, {i, begin, first, end - first}, order)));
+    };
+    if (task.type(operand).elements() == 0) continue;
+    if (fills_blocks(task, operand, begin)) {
+      add(0, count, layout);
+    } else if (has_same_places(task, operand, begin)) {
+      const int64_t head = std::min(count, (block - begin % block) % block);
+      const int64_t tail = (count - head) % block;
+      add(0, head, {});
+      add(head, count - tail, layout);
+      add(count - tail, count, {});
+    } else {
+      add(0, count, {});
     }
-    begin += piece.shape[axis];
+    begin += count;
   }
 }
 
@@ -287,20 +331,18 @@ bool splits_columns(const Task& task) {
   return pad.before.back() > 0 || pad.after.back() > 0;
 }
 
-// Is the output written piece by piece? Of a few pieces that are no whole blocks each element is
-// better chosen.
+// Is the output written piece by piece? An image is written by whole texels.
 bool splits_into_pieces(const Task& task) {
   const ir::Node& node = task.node(task.region.output);
   if (node.op != ir::Op::kConcat) return false;
+  if (task.schedule.buffer(task.region.output).layout.row_texels == 0) return true;
   const auto axis = static_cast<size_t>(node.as<ir::ConcatAttrs>().axis);
-  const bool is_image = task.schedule.buffer(task.region.output).layout.row_texels > 0;
   int64_t begin = 0;
-  bool are_whole = true;
-  for (const NodeId piece : node.inputs) {
-    are_whole = are_whole && fills_blocks(task, piece, begin);
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId piece) {
+    const int64_t at = begin;
     begin += task.type(piece).shape[axis];
-  }
-  return are_whole || (!is_image && node.inputs.size() > kFewPieces);
+    return fills_blocks(task, piece, at);
+  });
 }
 
 }  // namespace

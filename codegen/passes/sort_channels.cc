@@ -113,7 +113,9 @@ class Orders {
     return result;
   }
 
-  // By where its channels come from, if movement makes them, otherwise by who reads them first.
+  // By where its channels come from, if movement makes them, the latest first; otherwise by who
+  // reads them first. So the first channels of the value before, some behind these of the one
+  // before that, and so on keep their numbers, and with them their places in blocks.
   void choose(NodeId id) {
     const NodeId set = classes_.class_of(id);
     if (classes_.is_fixed(set) || orders_.count(set) > 0) return;
@@ -124,7 +126,7 @@ class Orders {
       const std::vector<Channel>& channels = maps().channels(gathered->second);
       sort_by(order, [&](int64_t i) {
         const Channel& channel = channels[static_cast<size_t>(i)];
-        return std::pair(channel.source, place_of(channel));
+        return std::pair(-channel.source, place_of(channel));
       });
     } else {
       sort_by(order, [&](int64_t i) {

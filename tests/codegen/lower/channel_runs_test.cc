@@ -130,28 +130,39 @@ TEST_CASE("pieces that are more than runs of values in memory are copied") {
                        "%q2 = neg(%q1)\n%c = concat(%p, %b, %q2, %r, %s)"));
 }
 
-// An elementwise kernel that concatenates what is no whole blocks.
-TEST_CASE("many pieces that are no whole blocks are copied one by one") {
-  const std::string head = "graph \"g\" {\n%x = input \"x\" : f32[2x40x3x5]\n";
-  const auto copy = [&](int channels, const std::string& pieces) {
-    return head + pieces + ") {axis=1}\n%w = constant {seed 1} : f32[8x" +
-           std::to_string(channels) +
-           "x3x3]\n%y = conv(%c, %w) {strides=[1,1], dilations=[1,1], pads_begin=[1,1], "
-           "pads_end=[1,1]}\noutput \"y\" = %y\n}";
-  };
-  std::string text;
-  const std::string relu = "%z = constant {splat 0} : f32[2x40x3x5]\n%a = max(%x, %z)\n";
-  const std::string conv =
-      "%v = constant {seed 2} : f32[40x40x1x1]\n%d = conv(%a, %v) {strides=[1,1], "
+// Slices of one value, side by side: `pieces` are their first channels and numbers of channels.
+std::string copy_text(const std::vector<std::pair<int, int>>& pieces) {
+  std::string text =
+      "graph \"g\" {\n%x = input \"x\" : f32[2x40x3x5]\n"
+      "%v = constant {seed 2} : f32[40x40x1x1]\n%d = conv(%x, %v) {strides=[1,1], "
       "dilations=[1,1], pads_begin=[0,0], pads_end=[0,0]}\n";
-  for (const auto& [name, begin, count] :
-       {std::tuple("p", 3, 9), {"q", 1, 8}, {"r", 16, 8}, {"s", 5, 7}}) {
-    text += "%" + std::string(name) + " = slice(%d) {begin=[0," + std::to_string(begin) +
-            ",0,0], extent=[2," + std::to_string(count) + ",3,5], step=[1,1,1,1]}\n";
+  std::string concat = "%c = concat(";
+  int channels = 0;
+  for (const auto& [begin, count] : pieces) {
+    const std::string name = "%p" + std::to_string(channels);
+    text += name + " = slice(%d) {begin=[0," + std::to_string(begin) + ",0,0], extent=[2," +
+            std::to_string(count) + ",3,5], step=[1,1,1,1]}\n";
+    concat += (channels == 0 ? "" : ", ") + name;
+    channels += count;
   }
-  for (const int32_t block : {1, 4, 8}) {
-    check_graph(copy(32, relu + conv + text + "%c = concat(%p, %q, %r, %s"), 1e-5, block);
-    check_graph(copy(24, relu + conv + text + "%c = concat(%p, %q, %s"), 1e-5, block);
+  return text + concat + ") {axis=1}\n%w = constant {seed 1} : f32[8x" + std::to_string(channels) +
+         "x3x3]\n%y = conv(%c, %w) {strides=[1,1], dilations=[1,1], pads_begin=[1,1], "
+         "pads_end=[1,1]}\noutput \"y\" = %y\n}";
+}
+
+TEST_CASE("pieces that are no whole blocks of a concatenation are copied where they belong") {
+  const std::vector<std::vector<std::pair<int, int>>> cases = {
+      {{3, 9}, {1, 8}, {16, 8}, {5, 7}},      // anywhere
+      {{3, 9}, {5, 15}},                      // the same, of two
+      {{0, 18}, {18, 9}, {27, 5}},            // in the same places of blocks
+      {{0, 18}, {26, 1}, {35, 1}, {20, 12}},  // of which some are within a block
+      {{8, 8}, {0, 16}, {32, 8}},             // whole blocks
+  };
+  for (const auto& pieces : cases) {
+    for (const int32_t block : {1, 4, 8}) {
+      CAPTURE(pieces.size(), pieces[0].second, block);
+      check_graph(copy_text(pieces), 1e-5, block);
+    }
   }
 }
 
