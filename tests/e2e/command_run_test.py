@@ -303,6 +303,11 @@ class Usage(models.CommandTest):
                                     (["a", "-x"], "there is no option -x;"),
                                     (["a", "b", "c"], "'b' is one argument too many;")):
             self.assertIn(sentence, self.camshaft("run", *arguments, code=USAGE).stderr)
+        # An option that must be there, but is written in another way.
+        for arguments, sentence in ((["a", "--ouput", "b"], "(did you mean --output?)"),
+                                    (["a", "-o=b", "b"], "one argument too many;"),
+                                    (["a", "b"], "--output is required;")):
+            self.assertIn(sentence, self.camshaft("compile", *arguments, code=USAGE).stderr)
         self.assertIn("there is no verb 'inspcet' (did you mean 'inspect'?);",
                       self.camshaft("inspcet", code=USAGE).stderr)
         self.assertNotIn("did you mean", self.camshaft("install", code=USAGE).stderr)

@@ -86,16 +86,20 @@ std::string option_hint(const CLI::App& options, const std::string& word) {
   return nearest.found().empty() ? "" : " (did you mean --" + std::string(nearest.found()) + "?)";
 }
 
+// The first of the words left over that is written like an option; empty: none is.
+std::string unknown_option(const CLI::App& options) {
+  for (const std::string& word : options.remaining()) {
+    if (word.size() > 1 && word[0] == '-') return word;
+  }
+  return "";
+}
+
 // Of words that were left over, the one that explains the others.
 std::string unknown_sentence(const Verb& verb, const CLI::App& options) {
-  const std::vector<std::string> words = options.remaining();
-  const auto option = std::find_if(words.begin(), words.end(), [](const std::string& word) {
-    return word.size() > 1 && word[0] == '-';
-  });
+  const std::string option = unknown_option(options);
   const std::string what =
-      option != words.end()
-          ? "there is no option " + printable(*option) + option_hint(options, *option)
-          : "'" + printable(words.front()) + "' is one argument too many";
+      option.empty() ? "'" + printable(options.remaining().front()) + "' is one argument too many"
+                     : "there is no option " + printable(option) + option_hint(options, option);
   return what + "; see camshaft " + verb.name + " --help";
 }
 
@@ -129,6 +133,11 @@ int run_verb(const Verb& verb, int count, const char* const* arguments) {
     return 0;
   } catch (const CLI::ExtrasError&) {
     return console.fail(base::Code::kInvalidArgument, {unknown_sentence(verb, options)});
+  } catch (const CLI::RequiredError& error) {
+    // What is missing was likely meant by an option that isn't there.
+    return console.fail(base::Code::kInvalidArgument,
+                        {unknown_option(options).empty() ? usage_sentence(verb, error)
+                                                         : unknown_sentence(verb, options)});
   } catch (const CLI::ParseError& error) {
     return console.fail(base::Code::kInvalidArgument, {usage_sentence(verb, error)});
   } catch (const std::bad_alloc&) {
