@@ -21,6 +21,7 @@ sys.path[:0] = [os.path.join(TESTS, "fuzz"), os.path.join(TESTS, "support")]
 
 import graph_maker  # noqa: E402
 import graph_ops  # noqa: E402
+import graph_ops_attention  # noqa: E402
 import graph_ops_control  # noqa: E402
 import graph_ops_nn  # noqa: E402
 import graph_ops_quantized  # noqa: E402
@@ -30,7 +31,7 @@ from graph_compare import Runner  # noqa: E402
 
 OPERATORS = {name: make for family in (
     graph_ops, graph_ops_nn, graph_ops_vision, graph_ops_rows, graph_ops_control,
-    graph_ops_quantized) for name, make in family.OPERATORS.items()}
+    graph_ops_quantized, graph_ops_attention) for name, make in family.OPERATORS.items()}
 MOST_STEPS = 8
 CHUNK = 240  # graphs between two lines of progress
 
