@@ -26,7 +26,8 @@ using ir::Op;
 
 constexpr int64_t kStripPixels = 96;  // at most, of a pointwise convolution
 constexpr int64_t kShortRow = 16;     // pixels
-constexpr int64_t kRunUnroll = 4;     // channels, at most, of an input that lies in runs
+constexpr int64_t kChannelsAFetch = 8;
+constexpr int64_t kRunUnroll = 2;  // channels of an input that lies in runs, which may be short
 
 struct Conv {
   NodeId node, x, w;
@@ -235,7 +236,8 @@ class Emitter {
   // loop, too: in longer code without loops LLVM would move loads up, and spill.
   std::vector<Stmt> accumulate_runs(TileAccumulators& acc, const Tile& tile, ExprId base,
                                     ExprId row) {
-    const int64_t unroll = std::clamp<int64_t>(knobs_.unroll, 1, kRunUnroll);
+    const int64_t most = fetches_weights() ? kChannelsAFetch : kRunUnroll;
+    const int64_t unroll = std::clamp<int64_t>(knobs_.unroll, 1, most);
     int64_t turns = 0;
     for (const int64_t run : conv_.runs) turns += run / unroll;
     std::vector<Stmt> body;
@@ -271,11 +273,13 @@ class Emitter {
     return body;
   }
 
+  bool fetches_weights() const { return weight_bytes() > task_.target.l2_bytes / 2; }
+
   // Weights that don't stay in the caches are fetched one set ahead: evenly, some lines for each of
   // the `turns` through the input's channels, such as blocks of them.
   std::vector<Stmt> prefetch_weights(const TileAccumulators& acc, const Tile& tile, ExprId base,
                                      ExprId row, ExprId turn, int64_t turns) {
-    if (weight_bytes() <= task_.target.l2_bytes / 2) return {};
+    if (!fetches_weights()) return {};
     const Strip strip = conv_.window.strips().front();
     const int64_t tiles = (strip.rows + knobs_.pixels - 1) / knobs_.pixels;
     const int64_t steps = tiles * turns * (rows_outside_ ? 1 : conv_.window.rows());
