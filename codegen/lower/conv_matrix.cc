@@ -241,11 +241,14 @@ class MatrixConvEmitter {
     const ExprId place = tile.places[static_cast<size_t>(r)];
     const ExprId wanted = kernel_.mul(kernel_.add(tile.first_row, r), kMatrixRows);
     const ExprId begin = kernel_.sub(kernel_.binary(KOp::kMax, wanted, done_), place);
+    const int64_t rows = conv_.tile_rows();
+    if (!conv_.in_place && conv_.pitch >= rows) return store_lines(tile, r, place, begin);
     const auto pixel_body = [&](ExprId row) {
       std::vector<Stmt> body;
       const ExprId pixel = let(kernel_, body, "pixel", kernel_.add(place, row));
       const ExprId column = kernel_.mod(pixel, conv_.pitch);
-      std::vector<Stmt> stores = store_channels(tile, r, row, pixel, column);
+      std::vector<Stmt> stores =
+          store_channels(tile, r, row, kernel_.div(pixel, conv_.pitch), column);
       if (conv_.pitch == conv_.width) {
         append(body, std::move(stores));
       } else {
@@ -254,11 +257,33 @@ class MatrixConvEmitter {
       }
       return body;
     };
-    const int64_t rows = conv_.tile_rows();
     if (kernel_.is_int_const(begin)) {
       return loop(kernel_, "row", rows, LoopKind::kSerial, pixel_body);
     }
     return loop_between(kernel_, "row", begin, kernel_.int_const(rows), 0, rows - 1, pixel_body);
+  }
+
+  // The same where they are of two lines of the output at most, and no pixel is divided.
+  std::vector<Stmt> store_lines(const MatrixTile& tile, int64_t r, ExprId place, ExprId begin) {
+    const int64_t rows = conv_.tile_rows();
+    std::vector<Stmt> body;
+    const ExprId line = let(kernel_, body, "line", kernel_.div(place, conv_.pitch));
+    const ExprId column =
+        let(kernel_, body, "column", kernel_.sub(place, kernel_.mul(line, conv_.pitch)));
+    for (int64_t i = 0; i < 2; ++i) {
+      // Row of the matrix where the line begins; negative in it.
+      const ExprId first = kernel_.sub(kernel_.int_const(i * conv_.pitch), column);
+      const ExprId from = i == 0 ? begin : kernel_.binary(KOp::kMax, begin, first);
+      std::vector<Stmt> pixels = loop_between(
+          kernel_, "row", from, minimum(kernel_.add(first, conv_.width), rows), 0, rows - 1,
+          [&](ExprId row) {
+            return store_channels(tile, r, row, kernel_.add(line, i), kernel_.sub(row, first));
+          });
+      const ExprId is_there = kernel_.binary(KOp::kLt, i == 0 ? column : first,
+                                             kernel_.int_const(i == 0 ? conv_.width : rows));
+      body.push_back(ir::make_if(is_there, std::move(pixels)));
+    }
+    return body;
   }
 
   // Output channels of a tile; a last set may have fewer.
@@ -269,7 +294,8 @@ class MatrixConvEmitter {
     return std::min(all, conv_.out_channels - set * knobs_.vectors * kMatrixColumns);
   }
 
-  std::vector<Stmt> store_channels(const MatrixTile& tile, int64_t r, ExprId row, ExprId pixel,
+  // A pixel: row `row` of the matrices, at a line of the strip and a column.
+  std::vector<Stmt> store_channels(const MatrixTile& tile, int64_t r, ExprId row, ExprId line,
                                    ExprId column) {
     const int64_t out_block = task_.schedule.buffer(task_.region.output).layout.channel_block;
     const int64_t width = out_block > 1 ? std::min(out_block, kMatrixColumns) : kMatrixColumns;
@@ -284,7 +310,7 @@ class MatrixConvEmitter {
                const ExprId from_set = kernel_.add(lane, c);
                const ExprId sum = kernel_.load(acc_, kernel_.add(acc_row, from_set));
                evaluator_.bind(task_.region.root, [sum](const Index&) { return sum; });
-               const Index at = output_at(kernel_.add(first_channel, from_set), pixel, column);
+               const Index at = output_at(kernel_.add(first_channel, from_set), line, column);
                return {evaluator_.store_output(frame_.output, at,
                                                evaluator_.value(task_.region.output, at))};
              }));
@@ -293,9 +319,9 @@ class MatrixConvEmitter {
     return body;
   }
 
-  Index output_at(ExprId channel, ExprId pixel, ExprId column) {
+  Index output_at(ExprId channel, ExprId line, ExprId column) {
     Index index = {n_, channel};
-    const ExprId row = kernel_.add(first_row_, kernel_.div(pixel, conv_.pitch));
+    const ExprId row = kernel_.add(first_row_, line);
     if (conv_.in_place) {
       const ir::Shape& shape = task_.type(task_.region.root).shape;
       const Index at = delinearize(kernel_, {shape.begin() + 2, shape.end()}, row);
