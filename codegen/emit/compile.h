@@ -70,6 +70,9 @@ struct TargetReport {
   // The largest relative rounding error of a Winograd convolution on random data with its weights
   // (root mean square, against double precision); 0 without any. A direct one has about 3e-7.
   double winograd_error = 0;
+  // The dtype that was asked for is narrow, and is only how numbers lie in memory: a CPU that has
+  // no registers of matrices of it widens every number that it computes with.
+  bool only_stores_dtype = false;
   double seconds = 0;
 };
 struct CompileReport {

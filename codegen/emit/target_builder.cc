@@ -343,6 +343,9 @@ void TargetBuilder::fill_report(TargetReport& report) const {
   report.weight_bytes = weight_bytes_;
   report.binary_bytes = binary_bytes_;
   report.winograd_error = winograd_error_;
+  const bool has_matrices = target_.matrices && options_.float_dtype == ir::DType::kBFloat16;
+  report.only_stores_dtype =
+      options_.float_dtype != ir::DType::kFloat32 && !target_.is_gpu && !has_matrices;
 }
 
 }  // namespace camshaft::emit

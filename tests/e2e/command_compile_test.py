@@ -157,8 +157,23 @@ class Compile(models.CommandTest):
             self.assertGreaterEqual(saved, 8 * 8 * 9 * 2)
             self.assertIn("relative rms", self.camshaft(*compile_it, "--dtype", dtype).stdout)
         poor = [*compile_it, "--target", "llvm:x86-64-v2", "--dtype"]
-        self.assertIn("f16", self.document(*poor, "f16")["notes"][0])
-        self.assertEqual(self.document(*poor, "bf16")["notes"], [])
+        self.assertIn("bf16 is faster there", self.document(*poor, "f16")["notes"][1])
+        self.assertEqual(len(self.document(*poor, "bf16")["notes"]), 1)
+
+    def test_a_processor_that_only_stores_a_dtype_is_told(self):
+        models.make_convolutions(self.path("m.onnx"))
+
+        def notes(targets, dtype):
+            return self.document("compile", self.path("m.onnx"), "-o", self.path("m.plan"),
+                                 "--target", targets, "--dtype", dtype)["notes"]
+
+        for dtype in ("bf16", "f16"):
+            (note,) = notes("llvm:znver3,opencl,cpu:x86-64-v3", dtype)
+            self.assertIn("llvm:znver3 and cpu:x86-64-v3 can only store %s" % dtype, note)
+        self.assertIn("sapphirerapids", notes("llvm:sapphirerapids", "f16")[0])
+        for targets, dtype in (("llvm:sapphirerapids", "bf16"), ("opencl", "f16"),
+                               ("llvm:znver3", "f32")):
+            self.assertEqual(notes(targets, dtype), [])
 
     def test_a_plan_above_the_largest_error_is_not_written(self):
         models.make_convolutions(self.path("m.onnx"))

@@ -94,7 +94,8 @@ class Tune(models.CommandTest):
         model = self.path("m.onnx")
         self.document("tune", model, "--dtype", "f16", "--tuning-db", self.db, "--tune", "0.1")
         compile_it = ["compile", model, "-o", self.path("a.plan"), "--tuning-db", self.db]
-        self.assertEqual(self.document(*compile_it, "--dtype", "f16", "--frozen")["notes"], [])
+        notes = self.document(*compile_it, "--dtype", "f16", "--frozen")["notes"]
+        self.assertEqual([n for n in notes if "can only store f16" not in n], [])
         [note] = self.document(*compile_it)["notes"]
         self.assertIn("0 of 4 regions are in " + self.db, note)
         self.assertIn("--dtype", self.camshaft(*compile_it, "--frozen", code=USAGE).stderr)

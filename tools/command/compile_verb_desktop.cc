@@ -201,7 +201,17 @@ void note_memory(const plan::PlanInfo& info, Console& console) {
 }
 
 // Targets on which the dtype costs more than it gives.
-void note_dtype(const Options& options, const plan::PlanInfo& info, Console& console) {
+void note_dtype(const Options& options, const plan::PlanInfo& info,
+                const emit::CompileReport& report, Console& console) {
+  std::vector<std::string> storing;
+  for (const emit::TargetReport& target : report.targets) {
+    if (target.only_stores_dtype) storing.push_back(target.target);
+  }
+  if (!storing.empty()) {
+    console.note(join(storing, " and ") + " can only store " + options.dtype +
+                 " and compute in f32: that makes a smaller plan, at the accuracy told here, but "
+                 "mostly a slower one than f32");
+  }
   if (options.dtype != "f16") return;
   for (const plan::TargetInfo& target : info.targets) {
     const std::vector<std::string>& features = target.features;
@@ -300,7 +310,7 @@ Status compile(const Options& options, Console& console, CompileTrail& trail, Js
   // Sentences so far are about attempts that did not matter in the end.
   console.forget_sentences();
   note_memory(contents->info, console);
-  note_dtype(options, contents->info, console);
+  note_dtype(options, contents->info, trail.report, console);
   CAMSHAFT_TRY(tell_accuracy(options, *contents, trail, console));
   if (!options.golden.empty()) CAMSHAFT_TRY(add_goldens(options.golden, console, *contents));
   CAMSHAFT_TRY(add_driver_binaries(options.driver_binaries, console, *contents));

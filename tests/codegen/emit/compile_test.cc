@@ -207,6 +207,23 @@ TEST_CASE("a forced strategy is used where it matches") {
   CHECK(report.targets.at(0).strategies.at("fallback") == 3);
 }
 
+TEST_CASE("a report tells which targets only store a narrow dtype") {
+  const auto only_stores = [](ir::DType dtype, const char* target) {
+    CompileOptions options = options_for({target});
+    options.float_dtype = dtype;
+    CompileReport report;
+    compile(ir::graph_from(kBody), options, &report);
+    return report.targets.at(0).only_stores_dtype;
+  };
+  CHECK(only_stores(ir::DType::kBFloat16, "cpu:znver3"));
+  CHECK(only_stores(ir::DType::kFloat16, "cpu:znver3"));
+  CHECK(only_stores(ir::DType::kBFloat16, "cpu:cascadelake"));
+  CHECK(only_stores(ir::DType::kFloat16, "cpu:sapphirerapids"));
+  CHECK_FALSE(only_stores(ir::DType::kBFloat16, "cpu:sapphirerapids"));
+  CHECK_FALSE(only_stores(ir::DType::kFloat32, "cpu:znver3"));
+  CHECK_FALSE(only_stores(ir::DType::kFloat16, "opencl"));
+}
+
 TEST_CASE("unknown targets and models without outputs are refused with a sentence") {
   const uint64_t before = base::log_sequence();
   CHECK_FALSE(compile_graph(ir::graph_from(kBody), "", options_for({"llvm:no-such-cpu"}), nullptr)
