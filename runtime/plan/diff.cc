@@ -33,11 +33,11 @@ void diff_fields(const Item& before, const Item& after, std::vector<std::string>
   for (const auto& [name, value] : before.fields) {
     const std::string* now = find_field(after, name);
     if (now != nullptr && *now == value) continue;
-    lines.push_back(before.name + ": " + name + " " + shown(&value) + " -> " + shown(now));
+    lines.push_back(before.name + ": " + name + " from " + shown(&value) + " to " + shown(now));
   }
   for (const auto& [name, value] : after.fields) {
     if (find_field(before, name) != nullptr) continue;
-    lines.push_back(before.name + ": " + name + " nothing -> " + shown(&value));
+    lines.push_back(before.name + ": " + name + " from nothing to " + shown(&value));
   }
 }
 
@@ -66,7 +66,7 @@ void diff_order(const std::vector<std::string_view>& before,
                 const std::vector<std::string_view>& after, std::vector<std::string>& lines) {
   for (size_t i = 0; i < before.size(); ++i) {
     if (before[i] == after[i]) continue;
-    lines.push_back("the order differs: " + std::string(before[i]) + " -> " +
+    lines.push_back("the order differs: where " + std::string(before[i]) + " was is " +
                     std::string(after[i]));
     return;
   }

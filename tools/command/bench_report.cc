@@ -106,9 +106,9 @@ io::Json settings_json(const BenchOptions& options) {
 }  // namespace
 
 std::string bench_text(const BenchOptions& options, const BenchResults& results,
-                       const plan::TargetInfo& target) {
+                       const plan::TargetInfo& target, bool is_for_terminal) {
   std::string text = settings_text(options) + "\n" + results_text(options, results, target);
-  if (results.profile) text += "\n" + kernels_text(target, &*results.profile);
+  if (results.profile) text += "\n" + kernels_text(target, &*results.profile, is_for_terminal);
   return text;
 }
 

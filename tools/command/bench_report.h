@@ -44,7 +44,7 @@ struct BenchResults {
 
 // The settings in effect, and the tables of what was measured.
 std::string bench_text(const BenchOptions& options, const BenchResults& results,
-                       const plan::TargetInfo& target);
+                       const plan::TargetInfo& target, bool is_for_terminal);
 io::Json bench_json(const BenchOptions& options, const BenchResults& results,
                     const plan::TargetInfo& target);
 

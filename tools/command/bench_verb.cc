@@ -141,7 +141,8 @@ Status bench(const BenchOptions& options, Console& console, Json& body) {
   CAMSHAFT_TRY_ASSIGN(BenchResults results, measure(options, *runner, inputs, console));
   results.load_s = load_s;
   const plan::TargetInfo& target = runner->session().target();
-  console.print(setting_text(options.plan.path, *runner) + bench_text(options, results, target));
+  console.print(setting_text(options.plan.path, *runner) +
+                bench_text(options, results, target, console.prints_to_terminal()));
   body = setting_json(options.plan.path, *runner);
   body.update(bench_json(options, results, target));
   return check_deadlines(options, results.loop);

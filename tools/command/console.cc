@@ -25,6 +25,10 @@ Console::Console(std::string verb, bool json)
       log_start_(base::log_sequence()),
       notices_start_(log_start_) {}
 
+bool Console::prints_to_terminal() const {
+  return isatty(STDOUT_FILENO) != 0;
+}
+
 void Console::print(std::string_view text) {
   if (json_) return;
   clear_progress();

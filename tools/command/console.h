@@ -23,6 +23,8 @@ class Console {
 
   // Part of the page for people; nothing with --json.
   void print(std::string_view text);
+  // Whether a terminal shows the page, where long lines are hard to read.
+  bool prints_to_terminal() const;
   // A remark that doesn't change the result: to standard error, and into the document's "notes".
   void note(const std::string& sentence);
 

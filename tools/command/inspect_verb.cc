@@ -55,7 +55,8 @@ Status show_kernels(const Options& options, const plan::TargetInfo& target, Cons
     CAMSHAFT_TRY_ASSIGN(profile, read_profile(options.profile, target));
   }
   console.print("kernels of " + target.target + "\n\n" +
-                kernels_text(target, profile ? &*profile : nullptr) + "\n");
+                kernels_text(target, profile ? &*profile : nullptr, console.prints_to_terminal()) +
+                "\n");
   body["kernels"] = kernels_json(target, profile ? &*profile : nullptr);
   return base::ok();
 }

@@ -11,6 +11,8 @@ namespace {
 using base::Code;
 using io::Json;
 
+constexpr size_t kNameColumns = 44;
+
 // A command with what follows from its numbers.
 struct Row {
   const plan::CommandInfo& command;
@@ -83,7 +85,8 @@ bool same_command(const Json& row, const plan::CommandInfo& command) {
 
 }  // namespace
 
-std::string kernels_text(const plan::TargetInfo& target, const KernelProfile* profile) {
+std::string kernels_text(const plan::TargetInfo& target, const KernelProfile* profile,
+                         bool is_for_terminal) {
   std::vector<Column> columns = {{"#", Align::kRight},
                                  {"name"},
                                  {"shape"},
@@ -101,7 +104,7 @@ std::string kernels_text(const plan::TargetInfo& target, const KernelProfile* pr
   for (const Row& row : make_rows(target, profile)) {
     std::vector<std::string> cells = {
         std::to_string(&row.command - target.commands.data()),
-        row.command.name,
+        is_for_terminal ? shortened(row.command.name, kNameColumns) : row.command.name,
         row.command.description,
         row.strategy,
         std::to_string(row.command.parts),

@@ -20,8 +20,10 @@ struct KernelProfile {
   std::optional<double> peak_gflops;  // of one thread
 };
 
-// A table; the columns of a profile only with one.
-std::string kernels_text(const plan::TargetInfo& target, const KernelProfile* profile);
+// A table; the columns of a profile only with one. On a terminal, long names, as those of kernels
+// that do the work of several nodes, lose their middle.
+std::string kernels_text(const plan::TargetInfo& target, const KernelProfile* profile,
+                         bool is_for_terminal);
 
 // A list of {"index", "name", "description", "kernel", "strategy", "parts", "flops", "bytes",
 // "flops_share", "launch"}, with a profile also "us", "time_share", "gflops", "gbytes_per_s",

@@ -12,16 +12,33 @@ namespace {
 
 // Pixels.
 constexpr double kBoxWidth = 250;
-constexpr double kBoxHeight = 40;
+constexpr double kTitleLine = 15;
+constexpr double kDetailLine = 13;
+constexpr double kPadding = 6;  // above and below a box's text
 constexpr double kColumnGap = 30;
 constexpr double kRowGap = 34;
 constexpr double kMargin = 24;
 constexpr double kTitleHeight = 30;
-constexpr size_t kMaxLetters = 38;  // of a line in a box
+constexpr size_t kTitleLetters = 38;  // of a line in a box
+constexpr size_t kDetailLetters = 42;
 
 struct Point {
   double x = 0;
   double y = 0;
+};
+
+// A node as it is drawn: whole names and shapes, in as many lines as they take.
+struct Box {
+  std::vector<std::string> title;
+  std::vector<std::string> detail;
+  Point center;
+
+  double height() const {
+    return 2 * kPadding + kTitleLine * static_cast<double>(title.size()) +
+           kDetailLine * static_cast<double>(detail.size());
+  }
+  double top() const { return center.y - height() / 2; }
+  double bottom() const { return center.y + height() / 2; }
 };
 
 // Rows by depth: a node lies below all that it reads from.
@@ -36,41 +53,52 @@ std::vector<size_t> depths_of(const ScheduleGraph& graph) {
   return depths;
 }
 
-// Centers of the boxes. Within its row, a node comes as near as its neighbours allow to the mean of
-// what it reads from.
-std::vector<Point> place(const ScheduleGraph& graph) {
-  const std::vector<size_t> depths = depths_of(graph);
+// Pushes overlapping boxes of a row apart to the right, then shifts the row back to its wished-for
+// middle.
+void spread(std::vector<size_t>& row, std::vector<Box>& boxes) {
+  std::sort(row.begin(), row.end(), [&](size_t a, size_t b) {
+    return std::tie(boxes[a].center.x, a) < std::tie(boxes[b].center.x, b);
+  });
+  double pushed = 0;
+  for (size_t i = 1; i < row.size(); ++i) {
+    double& x = boxes[row[i]].center.x;
+    const double least = boxes[row[i - 1]].center.x + kBoxWidth + kColumnGap;
+    pushed += std::max(0.0, least - x);
+    x = std::max(x, least);
+  }
+  for (const size_t node : row) boxes[node].center.x -= pushed / static_cast<double>(row.size());
+}
+
+// The boxes of all nodes. Within its row, a node comes as near as its neighbours allow to the mean
+// of what it reads from; a row is as high as its highest box.
+std::vector<Box> place(const ScheduleGraph& graph, const std::vector<size_t>& depths) {
   std::map<size_t, std::vector<size_t>> rows;
   for (size_t i = 0; i < graph.nodes.size(); ++i) rows[depths[i]].push_back(i);
   std::vector<std::vector<size_t>> sources(graph.nodes.size());
   for (const GraphEdge& edge : graph.edges) {
     if (edge.from < edge.to) sources[edge.to].push_back(edge.from);
   }
-  std::vector<Point> centers(graph.nodes.size());
+  std::vector<Box> boxes;
+  for (const GraphNode& node : graph.nodes) {
+    boxes.push_back({wrapped(node.title, kTitleLetters), wrapped(node.detail, kDetailLetters), {}});
+  }
+  double top = kTitleHeight + kMargin;
   for (auto& [depth, row] : rows) {
+    double height = 0;
+    for (const size_t node : row) height = std::max(height, boxes[node].height());
     for (const size_t node : row) {
       double sum = 0;
-      for (const size_t source : sources[node]) sum += centers[source].x;
-      centers[node].x = sources[node].empty() ? 0 : sum / static_cast<double>(sources[node].size());
-      centers[node].y = kTitleHeight + kMargin + kBoxHeight / 2 +
-                        static_cast<double>(depth) * (kBoxHeight + kRowGap);
+      for (const size_t source : sources[node]) sum += boxes[source].center.x;
+      const auto count = static_cast<double>(sources[node].size());
+      boxes[node].center = {count == 0 ? 0 : sum / count, top + height / 2};
     }
-    std::sort(row.begin(), row.end(), [&](size_t a, size_t b) {
-      return std::tie(centers[a].x, a) < std::tie(centers[b].x, b);
-    });
-    // Push overlapping boxes apart to the right, then shift the row back to its wished-for middle.
-    double pushed = 0;
-    for (size_t i = 1; i < row.size(); ++i) {
-      const double least = centers[row[i - 1]].x + kBoxWidth + kColumnGap;
-      pushed += std::max(0.0, least - centers[row[i]].x);
-      centers[row[i]].x = std::max(centers[row[i]].x, least);
-    }
-    for (const size_t node : row) centers[node].x -= pushed / static_cast<double>(row.size());
+    spread(row, boxes);
+    top += height + kRowGap;
   }
   double left = 0;
-  for (const Point& center : centers) left = std::min(left, center.x);
-  for (Point& center : centers) center.x += kMargin + kBoxWidth / 2 - left;
-  return centers;
+  for (const Box& box : boxes) left = std::min(left, box.center.x);
+  for (Box& box : boxes) box.center.x += kMargin + kBoxWidth / 2 - left;
+  return boxes;
 }
 
 std::string xml_text(const std::string& text) {
@@ -96,53 +124,54 @@ std::string xml_text(const std::string& text) {
   return escaped;
 }
 
-// At most kMaxLetters characters, cut between characters.
-std::string shortened(const std::string& text) {
-  if (columns_of(text) <= kMaxLetters) return text;
-  size_t end = 0;
-  for (size_t letters = 0; letters < kMaxLetters - 1; ++letters) {
-    do ++end;
-    while ((static_cast<unsigned char>(text[end]) & 0xc0) == 0x80);
-  }
-  return text.substr(0, end) + "\u2026";
+std::string text_line(Point at, const char* style, const std::string& text) {
+  return format_text("<text x=\"%.1f\" y=\"%.1f\"%s>%s</text>", at.x, at.y, style,
+                     xml_text(text).c_str());
 }
 
-std::string box(const GraphNode& node, Point center) {
+std::string box_text(const GraphNode& node, const Box& box) {
   const bool is_command = node.kind == NodeKind::kCommand;
-  return format_text(
-             "<g><title>%s\n%s</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" height=\"%.0f\" "
-             "rx=\"%d\" fill=\"%s\"/>",
-             xml_text(node.title).c_str(), xml_text(node.detail).c_str(), center.x - kBoxWidth / 2,
-             center.y - kBoxHeight / 2, kBoxWidth, kBoxHeight, is_command ? 3 : 18,
-             is_command ? "#eef3fb" : "#f4ecd8") +
-         format_text("<text x=\"%.1f\" y=\"%.1f\">%s</text>", center.x, center.y - 4,
-                     xml_text(shortened(node.title)).c_str()) +
-         format_text("<text x=\"%.1f\" y=\"%.1f\" class=\"detail\">%s</text></g>\n", center.x,
-                     center.y + 11, xml_text(shortened(node.detail)).c_str());
+  std::string text = format_text(
+      "<g><title>%s\n%s</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" height=\"%.0f\" "
+      "rx=\"%d\" fill=\"%s\"/>",
+      xml_text(node.title).c_str(), xml_text(node.detail).c_str(), box.center.x - kBoxWidth / 2,
+      box.top(), kBoxWidth, box.height(), is_command ? 3 : 18, is_command ? "#eef3fb" : "#f4ecd8");
+  Point line{box.center.x, box.top() + kPadding - 3};  // letters stand 3 above a line's lower edge
+  for (const std::string& each : box.title) {
+    line.y += kTitleLine;
+    text += text_line(line, "", each);
+  }
+  for (const std::string& each : box.detail) {
+    line.y += kDetailLine;
+    text += text_line(line, " class=\"detail\"", each);
+  }
+  return text + "</g>\n";
 }
 
 // A curve from the lower edge of one box to the upper edge of another. One that would run behind
 // the boxes between them, as that of a residual addition, passes by on the right.
-std::string arrow(Point from, Point to) {
-  const double start = from.y + kBoxHeight / 2;
-  const double end = to.y - kBoxHeight / 2 - 3;
-  const bool is_blocked = end - start > kBoxHeight + kRowGap && std::abs(to.x - from.x) < kBoxWidth;
+std::string arrow(const Box& from, const Box& to, bool passes_rows) {
+  const double start = from.bottom();
+  const double end = to.top() - 3;
+  const bool is_blocked = passes_rows && std::abs(to.center.x - from.center.x) < kBoxWidth;
   // The middle of the curve goes three quarters of the way to its control points.
   const double aside = is_blocked ? kBoxWidth * 0.75 : 0;
   const double bend = std::max(12.0, (end - start) / (is_blocked ? 4 : 2));
   return format_text(
-      "<path d=\"M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f\" marker-end=\"url(#head)\"/>\n", from.x,
-      start, from.x + aside, start + bend, to.x + aside, end - bend, to.x, end);
+      "<path d=\"M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f\" marker-end=\"url(#head)\"/>\n",
+      from.center.x, start, from.center.x + aside, start + bend, to.center.x + aside, end - bend,
+      to.center.x, end);
 }
 
 }  // namespace
 
 std::string to_svg(const ScheduleGraph& graph) {
-  const std::vector<Point> centers = place(graph);
+  const std::vector<size_t> depths = depths_of(graph);
+  const std::vector<Box> boxes = place(graph, depths);
   Point corner{kMargin + kBoxWidth, kTitleHeight + kMargin};
-  for (const Point& center : centers) {
-    corner.x = std::max(corner.x, center.x + kBoxWidth * 0.75 + kMargin);
-    corner.y = std::max(corner.y, center.y + kBoxHeight / 2 + kMargin);
+  for (const Box& box : boxes) {
+    corner.x = std::max(corner.x, box.center.x + kBoxWidth * 0.75 + kMargin);
+    corner.y = std::max(corner.y, box.bottom() + kMargin);
   }
   std::string text = format_text(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\">\n<style>"
@@ -154,8 +183,10 @@ std::string to_svg(const ScheduleGraph& graph) {
       "</marker></defs>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\" "
       "style=\"stroke:none\"/>\n<text class=\"name\" x=\"%.0f\" y=\"26\">%s</text>\n",
       corner.x, corner.y, kMargin, xml_text(printable(graph.title)).c_str());
-  for (const GraphEdge& edge : graph.edges) text += arrow(centers[edge.from], centers[edge.to]);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) text += box(graph.nodes[i], centers[i]);
+  for (const GraphEdge& edge : graph.edges) {
+    text += arrow(boxes[edge.from], boxes[edge.to], depths[edge.to] > depths[edge.from] + 1);
+  }
+  for (size_t i = 0; i < graph.nodes.size(); ++i) text += box_text(graph.nodes[i], boxes[i]);
   return text + "</svg>\n";
 }
 

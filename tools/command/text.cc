@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <span>
 
 namespace camshaft::command {
 namespace {
@@ -21,6 +22,24 @@ std::string scaled_text(double value, const Unit (&units)[kCount]) {
   const double scaled = value / unit->size;
   const int decimals = scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2;
   return format_text("%.*f %s", decimals, scaled, unit->name);
+}
+
+// The characters of UTF-8 text.
+std::vector<std::string_view> characters(std::string_view text) {
+  std::vector<std::string_view> result;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = begin + 1;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+    result.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return result;
+}
+
+std::string joined(std::span<const std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
 }
 
 }  // namespace
@@ -91,6 +110,32 @@ size_t columns_of(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   }));
+}
+
+std::string shortened(std::string_view text, size_t columns) {
+  const std::vector<std::string_view> letters = characters(text);
+  if (letters.size() <= columns) return std::string(text);
+  const std::span<const std::string_view> all(letters);
+  return joined(all.first(columns / 2)) + "\u2026" + joined(all.last(columns - columns / 2 - 1));
+}
+
+std::vector<std::string> wrapped(std::string_view text, size_t columns) {
+  const std::vector<std::string_view> letters = characters(text);
+  const std::span<const std::string_view> all(letters);
+  std::vector<std::string> lines;
+  size_t begin = 0;
+  while (letters.size() - begin > columns) {
+    size_t length = columns;
+    while (length > columns / 2 &&
+           std::string_view("+/_ ").find(letters[begin + length - 1]) == std::string_view::npos) {
+      --length;
+    }
+    if (length <= columns / 2) length = columns;
+    lines.push_back(joined(all.subspan(begin, length)));
+    begin += length;
+  }
+  lines.push_back(joined(all.subspan(begin)));
+  return lines;
 }
 
 }  // namespace camshaft::command

@@ -27,4 +27,12 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 // Columns that a terminal needs for UTF-8 text, taking each character as one column.
 size_t columns_of(std::string_view text);
 
+// Text of at most so many columns (1 or more): what is too much is left out of its middle, where
+// "…" stands.
+std::string shortened(std::string_view text, size_t columns);
+
+// The whole text in lines of at most so many columns (1 or more), broken behind the last '+', '/',
+// '_' or space of a line's second half, or where the line is full.
+std::vector<std::string> wrapped(std::string_view text, size_t columns);
+
 }  // namespace camshaft::command

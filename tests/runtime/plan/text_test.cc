@@ -89,19 +89,19 @@ TEST_CASE("equal plans don't differ, and signatures are no difference") {
 
 TEST_CASE("differences in fields name the item, the field and both values") {
   CHECK(diff_after([](PlanContents& p) { p.info.targets[0].commands[1].parts = 1; }) ==
-        Lines{"target llvm:x86-64-v3: command fc: parts 2 -> 1"});
+        Lines{"target llvm:x86-64-v3: command fc: parts from 2 to 1"});
   CHECK(diff_after([](PlanContents& p) { p.info.inputs[0].unit = "pixel"; }) ==
-        Lines{"input image: unit nothing -> pixel"});
+        Lines{"input image: unit from nothing to pixel"});
   CHECK(diff_after([](PlanContents& p) { p.info.targets[1].kernels[0].strategy = "winograd"; }) ==
-        Lines{"target cpu:x86-64-v3: command conv1+relu: strategy conv_direct -> winograd"});
+        Lines{"target cpu:x86-64-v3: command conv1+relu: strategy from conv_direct to winograd"});
   CHECK(diff_after([](PlanContents& p) {
           p.info.targets[0].commands[0].args[1].offset_bytes = 0;
-        }) == Lines{"target llvm:x86-64-v3: command conv1+relu: arguments input 0: 768 bytes, "
-                    "weights + 64: 432 bytes, arena + 1024: 1024 bytes -> input 0: 768 bytes, "
+        }) == Lines{"target llvm:x86-64-v3: command conv1+relu: arguments from input 0: 768 bytes, "
+                    "weights + 64: 432 bytes, arena + 1024: 1024 bytes to input 0: 768 bytes, "
                     "weights: 432 bytes, arena + 1024: 1024 bytes"});
   const Lines weights = diff_after([](PlanContents& p) { p.sections[0].bytes[9] = std::byte{1}; });
   REQUIRE(weights.size() == 2);  // both targets use them
-  CHECK_THAT(weights[1], Contains("target cpu:x86-64-v3: weights 500 bytes, "));
+  CHECK_THAT(weights[1], Contains("target cpu:x86-64-v3: weights from 500 bytes, "));
 }
 
 TEST_CASE("every part of a plan can make a difference") {
@@ -175,7 +175,7 @@ TEST_CASE("another frozen value is a difference that says both") {
     p.sections[7].bytes[0] = std::byte{7};
   });
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0] == "frozen input rate: values 16000 -> 7");
+  CHECK(lines[0] == "frozen input rate: values from 16000 to 7");
 }
 
 TEST_CASE("what only one plan has is listed once, and order counts") {
@@ -190,8 +190,9 @@ TEST_CASE("what only one plan has is listed once, and order counts") {
         Lines{"+ target llvm:x86-64-v3: command fc (2)", "+ target llvm:x86-64-v3: command tail"});
   CHECK(diff_after([](PlanContents& p) {
           std::swap(p.info.targets[0].commands[0], p.info.targets[0].commands[1]);
-        }) == Lines{"the order differs: target llvm:x86-64-v3: command conv1+relu -> target "
-                    "llvm:x86-64-v3: command fc"});
+        }) ==
+        Lines{"the order differs: where target llvm:x86-64-v3: command conv1+relu was is target "
+              "llvm:x86-64-v3: command fc"});
 }
 
 }  // namespace

@@ -223,9 +223,43 @@ TEST_CASE("pictures of schedules are well-formed") {
   size_t boxes = 0;
   for (size_t at = svg.find("<g>"); at != std::string::npos; at = svg.find("<g>", at + 1)) ++boxes;
   CHECK(boxes == graph.nodes.size());
+  CHECK(svg.find("height=\"40\"") != std::string::npos);
   const std::string dot = to_dot(graph);
   CHECK(dot.find("n1 -> n3;") != std::string::npos);
   CHECK(dot.find("<&\\\"") != std::string::npos);
+}
+
+// All that stands in the boxes of a picture, without the tooltips.
+std::string texts_of(const std::string& svg) {
+  std::string texts;
+  for (size_t at = svg.find("<text x="); at != std::string::npos; at = svg.find("<text x=", at)) {
+    at = svg.find('>', at) + 1;
+    texts += svg.substr(at, svg.find('<', at) - at);
+  }
+  return texts;
+}
+
+TEST_CASE("pictures of schedules show long names whole, in boxes that have room for them") {
+  const std::string name =
+      "/trunk/trunk.6/layers/layers.2/scale/scale.3/Conv+/trunk/trunk.6/scale/scale.4/HardSigmoid";
+  plan::TargetInfo target = sample_target();
+  target.commands[1].name = name;
+  const std::string svg = to_svg(make_schedule_graph(sample_info(), target));
+  CHECK(texts_of(svg).find(name) != std::string::npos);
+  CHECK(svg.find(">" + name + "</text>") == std::string::npos);  // in several lines
+  CHECK(svg.find("height=\"70\"") != std::string::npos);         // three of a name, one of shapes
+}
+
+TEST_CASE("long names lose their middle on terminals only") {
+  plan::TargetInfo target = sample_target();
+  target.commands[1].name = "/trunk/trunk.6/layers/layers.2/Conv+/trunk/trunk.6/layers/HardSigmoid";
+  const std::string whole = kernels_text(target, nullptr, false);
+  CHECK(whole.find(target.commands[1].name) != std::string::npos);
+  CHECK(whole.find("\u2026") == std::string::npos);
+  const std::string brief = kernels_text(target, nullptr, true);
+  CHECK(brief.find("/trunk/trunk.6/layers\u2026") == std::string::npos);
+  CHECK(brief.find("/trunk/trunk.6/layers/\u2026.6/layers/HardSigmoid") != std::string::npos);
+  CHECK(brief.find(" conv ") != std::string::npos);
 }
 
 TEST_CASE("kernels are listed with their shares") {

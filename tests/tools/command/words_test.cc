@@ -26,6 +26,25 @@ TEST_CASE("sizes and durations have three digits and a unit") {
   CHECK(percent_text(0.934) == "93.4 %");
 }
 
+TEST_CASE("a long text loses its middle, between characters") {
+  CHECK(shortened("", 1) == "");
+  CHECK(shortened("abcdefg", 7) == "abcdefg");
+  CHECK(shortened("abcdefgh", 7) == "abc\u2026fgh");
+  CHECK(shortened("abcdefgh", 6) == "abc\u2026gh");
+  CHECK(shortened("abc", 1) == "\u2026");
+  CHECK(shortened("äöüßäöüß", 5) == "äö\u2026üß");
+}
+
+TEST_CASE("a long text is broken behind what parts its words, and nothing is lost") {
+  using Lines = std::vector<std::string>;
+  CHECK(wrapped("", 8) == Lines{""});
+  CHECK(wrapped("abcdefgh", 8) == Lines{"abcdefgh"});
+  CHECK(wrapped("abcdefghi", 8) == Lines{"abcdefgh", "i"});
+  CHECK(wrapped("conv+add/relu", 8) == Lines{"conv+", "add/relu"});
+  CHECK(wrapped("a/bcdefghi", 8) == Lines{"a/bcdefg", "hi"});  // a line is at least half full
+  CHECK(wrapped("äöü ßäöü", 5) == Lines{"äöü ", "ßäöü"});
+}
+
 TEST_CASE("what files say can't move the terminal's cursor") {
   CHECK(printable("a\x1b[2Jb\n\x7f") == "a?[2Jb??");
   CHECK(printable("caf\u00e9") == "caf\u00e9");
