@@ -2,13 +2,18 @@
 """What the build offers is there, and a name that isn't is answered with one that is."""
 
 import os
+import re
 import sys
 import unittest
+from unittest import mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 
 import layers  # noqa: E402
+
+with mock.patch.dict(sys.modules, {"SCons": mock.Mock(), "SCons.Script": mock.Mock()}):
+    from buildsys import toolchain  # noqa: E402
 from buildsys.source_tree import SourceTree  # noqa: E402
 from buildsys.targets import Targets, near  # noqa: E402
 
@@ -31,6 +36,24 @@ class TableOfFolders(unittest.TestCase):
         named = {name for row in layers.LAYERS
                  for name in row.may_include + row.provided_by + row.exception_files}
         self.assertEqual(named - known, set())
+
+
+class Options(unittest.TestCase):
+    def test_every_option_does_something(self):
+        class Declared(list):
+            """Takes what SCons' Variables would."""
+
+            def Add(self, name, *_):
+                self.append(name)
+
+        declared = Declared()
+        toolchain.add_options(declared, (lambda name, *_: name, lambda name, *_, **__: name))
+        used = {row.option for row in layers.LAYERS}
+        for path in ("SConstruct", "tools/buildsys/toolchain.py", "tools/buildsys/flavour.py"):
+            with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+                used.update(re.findall(r'(?:env|base)\["(\w+)"\]', f.read()))
+        self.assertIn("tests", declared)
+        self.assertEqual(set(declared) - used, set())
 
 
 class Names(unittest.TestCase):
