@@ -18,7 +18,7 @@ std::string lower(std::string_view text) {
 }
 
 size_t most_slips(size_t letters) {
-  return letters <= 4 ? 1 : letters <= 8 ? 2 : 3;
+  return letters < 3 ? 0 : letters <= 4 ? 1 : letters <= 8 ? 2 : 3;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace camshaft::base {
 // text of the other (Damerau's distance, in which no part is changed twice).
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The name among those offered that another is likely a slip of: few letters away (1 of up to 4
+// The name among those offered that another is likely a slip of: few letters away (1 of 3 or 4
 // letters, 2 of up to 8, 3 of more), or, from 3 letters on, cut short. Case doesn't count.
 class NearestName {
  public:

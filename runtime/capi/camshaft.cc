@@ -11,6 +11,7 @@
 #include "devices/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log_ring.h"
+#include "runtime/base/nearest.h"
 #include "runtime/base/version.h"
 #include "runtime/plan/reader.h"
 #include "runtime/session/session.h"
@@ -120,12 +121,17 @@ Status fill_info(const std::vector<plan::TensorInfo>& tensors, uint32_t index,
   return base::ok();
 }
 
-Result<uint32_t> find_tensor(const std::vector<plan::TensorInfo>& tensors, const char* name) {
+Result<uint32_t> find_tensor(const std::vector<plan::TensorInfo>& tensors, const char* name,
+                             const char* kind) {
+  std::string known;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].name == name) return static_cast<uint32_t>(i);
+    known += (known.empty() ? "" : ", ") + tensors[i].name;
   }
-  return base::fail(Code::kInvalidArgument, "capi.name", "the plan has no tensor '%.100s' there",
-                    name);
+  return base::fail(Code::kInvalidArgument, "capi.name",
+                    "the plan has no %s '%.100s'%s; it has: %s", kind, name,
+                    base::did_you_mean(name, tensors, &plan::TensorInfo::name).c_str(),
+                    known.empty() ? "none" : known.c_str());
 }
 
 const std::vector<plan::OutputSlice>* find_slices(const camshaft_plan* plan, uint32_t output) {
@@ -259,7 +265,7 @@ camshaft_status camshaft_plan_input_index(const camshaft_plan* plan, const char*
                                           uint32_t* index) {
   const Call call;
   if (plan == nullptr || name == nullptr || index == nullptr) return call.null_argument(__func__);
-  return call.finish(find_tensor(plan->file->info().inputs, name),
+  return call.finish(find_tensor(plan->file->info().inputs, name, "input"),
                      [&](uint32_t found) { *index = found; });
 }
 
@@ -267,7 +273,7 @@ camshaft_status camshaft_plan_output_index(const camshaft_plan* plan, const char
                                            uint32_t* index) {
   const Call call;
   if (plan == nullptr || name == nullptr || index == nullptr) return call.null_argument(__func__);
-  return call.finish(find_tensor(plan->file->info().outputs, name),
+  return call.finish(find_tensor(plan->file->info().outputs, name, "output"),
                      [&](uint32_t found) { *index = found; });
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/nearest.h"
 #include "runtime/session/extents.h"
 #include "runtime/session/recording.h"
 #include "runtime/session/target.h"
@@ -36,9 +37,12 @@ Result<uint32_t> find_name(const List& list, std::string_view name, const char* 
     if (list[i].name == name) return static_cast<uint32_t>(i);
     known += (known.empty() ? "'" : "', '") + list[i].name;
   }
-  return base::fail(Code::kInvalidArgument, "session.name", "there is no %s '%.*s'; there is: %s",
-                    kind, static_cast<int>(std::min<size_t>(name.size(), 100)), name.data(),
-                    known.empty() ? "none" : (known + "'").c_str());
+  return base::fail(
+      Code::kInvalidArgument, "session.name", "there is no %s '%.*s'%s; there is: %s", kind,
+      static_cast<int>(std::min<size_t>(name.size(), 100)), name.data(),
+      base::did_you_mean(name, list, [](const auto& each) -> std::string_view { return each.name; })
+          .c_str(),
+      known.empty() ? "none" : (known + "'").c_str());
 }
 
 }  // namespace

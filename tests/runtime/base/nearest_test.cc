@@ -41,6 +41,8 @@ TEST_CASE("a name that is near none has no answer") {
     CHECK(did_you_mean(name, kVerbs).empty());
   }
   CHECK(did_you_mean("run", std::vector<std::string>{}).empty());
+  CHECK(did_you_mean("c", std::array{"a", "b"}).empty());
+  CHECK(did_you_mean("x1", std::array{"x0"}).empty());
   CHECK(did_you_mean("cuda", std::array{"cpu", "llvm", "opencl"}).empty());
   CHECK(did_you_mean(std::string(1000, 'a'), std::array{"aaa"}).empty());
 }
