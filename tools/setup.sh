@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 packages=(
   # compilers and build
-  clang-19 lld-19 llvm-19-dev libclang-rt-19-dev libstdc++-12-dev binutils scons ccache
+  clang-19 lld-19 llvm-19-dev libclang-rt-19-dev libstdc++-12-dev binutils scons ccache pkgconf
   # linked by the tools
   libeigen3-dev libprotobuf-dev protobuf-compiler libonnx-dev libcli11-dev nlohmann-json3-dev
   libavcodec-dev libavformat-dev libavutil-dev libswscale-dev

@@ -9,7 +9,7 @@ import os
 from SCons.Script import Action
 
 import layers
-from buildsys import toolchain
+from buildsys import package, toolchain
 from buildsys.precompiled import PrecompiledHeaders
 from buildsys.source_tree import ONNX_HEADER, LinkClosure
 
@@ -140,6 +140,21 @@ class Flavour:
             " ".join(extra_flags), " ".join(flags))
         return self.env.Command("#" + target, inputs,
                                 Action(command, self.env.get("LINKCOMSTR")))
+
+    def package(self, target, description, folders):
+        """A pkg-config file with what programs outside of the tree need that use some layers, and
+        those layers' libraries."""
+        sources = [f for folder in folders for f in self.tree.of_layer(folder)
+                   if self._in_library(f)]
+        linked, flags = self._link_inputs(sources)
+        self._refuse_codegen(target, linked)
+        libraries = [library for folder in linked for library in self.library(folder)]
+        page = package.page(os.path.basename(target)[:-len(".pc")], description,
+                            "%s/lib" % self.out, [lib.name for lib in libraries],
+                            package.compiler_flags(self.env),
+                            package.linker_flags(self.env) + flags)
+        return self.env.Command("#" + target, [self.env.Value(page)] + libraries,
+                                Action(package.write, self.env.get("GENCOMSTR")), PAGE=page)
 
     def _refuse_codegen(self, target, folders):
         wrong = [f for f in folders if f.split("/")[0] == "codegen"]

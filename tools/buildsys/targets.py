@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `scons NAME` can make: the page of `scons --help`, and a sentence for a name that isn't there."""
+"""What `scons NAME` can make: the page of `scons --help`, and what is said of a name that isn't
+there."""
 
 import difflib
 

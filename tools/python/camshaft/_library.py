@@ -4,16 +4,10 @@
 import ctypes
 import os
 
+from camshaft._error import Error
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 DEADLINE_EXCEEDED = 5
-
-
-class Error(Exception):
-    """A call that failed; the text says what was wrong and what to do."""
-
-    def __init__(self, code, text):
-        super().__init__(text)
-        self.code = code
 
 
 class Service(ctypes.Structure):
