@@ -2,6 +2,7 @@
 #include "codegen/lower/streamed_product.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "codegen/lower/tile.h"
@@ -15,8 +16,8 @@ using ir::LoopKind;
 // Measured on Zen 3, as all that follows. Of an element that is packed from rows, and from columns.
 constexpr double kRowElementCycles = 0.3;
 constexpr double kColumnElementCycles = 1.2;
-// What the outer caches give.
-constexpr double kBytesPerCycle = 16;
+// What the second level of the caches gives.
+constexpr double kBytesPerCycle = 32;
 // Of the end of a dot, whose lanes are added.
 constexpr double kSumCycles = 3;
 
@@ -254,8 +255,9 @@ std::vector<Knobs> rank_streamed(const CpuTarget& target, const StreamedShape& s
   for (int32_t vectors = 1; vectors <= 8; ++vectors) {
     const int64_t held = std::min<int64_t>(shape.rows, vectors) + 1;
     if (vectors > 1 && shape.rows * vectors + held > target.vector_registers) continue;
-    for (const int32_t unroll : {2, 4, 8, 16}) {
-      if ((shape.side == RightSide::kRows) != (unroll > 4)) continue;
+    // More rows at once are more than memory is fetched ahead for.
+    const bool by_rows = shape.side == RightSide::kRows;
+    for (const int32_t unroll : by_rows ? std::array{8, 4} : std::array{2, 4}) {
       Knobs knobs;
       knobs.lanes = static_cast<int32_t>(shape.lanes);
       knobs.pixels = static_cast<int32_t>(shape.rows);
