@@ -75,9 +75,12 @@ std::vector<Knobs> rank_attention(const Task& task, const Attention& attention);
 double attention_cycles(const Task& task, const Attention& attention, const Knobs& knobs);
 double apart_cycles(const Task& task, const Attention& attention);
 
-// How few rows are computed, with nothing packed.
+// How few rows are computed, with nothing packed. Neighbouring batches that read the same K and V,
+// as heads do that share one, are computed together: their rows are `rows`.
 struct AttentionRowsPlan {
   bool is_possible = false;
+  int64_t batches = 1;
+  int64_t rows = 0;
   StreamedShape scores, product;
   int64_t pitch = 1;  // elements from one row of scores to the next
   double cycles = 0;  // of one thread

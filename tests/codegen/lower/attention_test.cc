@@ -2,6 +2,7 @@
 #include "codegen/lower/attention_plan.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tests/codegen/lower/run_schedule.h"
 
@@ -391,6 +392,47 @@ TEST_CASE("attention of few rows reads keys and values however they lie") {
           graph, inputs,
           run_joined(graph, inputs, test_target(32), 1, [](Knobs&) {}, "attention_rows"), 1e-5);
     }
+  }
+}
+
+// Heads that share K and V by stretching them are computed together, so that these are read once.
+TEST_CASE("attention of few rows reads what heads share once for all of them") {
+  // Of eight rows, four at a time take less.
+  for (const auto& [groups, each, rows, together] :
+       {std::array{1, 4, 1, 4}, {2, 3, 2, 3}, {2, 8, 1, 4}, {3, 2, 3, 2}, {3, 1, 1, 1}}) {
+    const auto text_of = [](int n) { return std::to_string(n); };
+    const std::string heads = text_of(groups * each);
+    const auto operand = [&](const std::string& name, const std::string& to) {
+      const std::string width = name == "k" ? "16" : "11";
+      return "%" + name + " = input \"" + name + "\" : f32[1x" + text_of(groups) + "x1x37x" +
+             width + "]\n%" + name + "b = broadcast(%" + name + ") {shape=[1," + text_of(groups) +
+             "," + text_of(each) + ",37," + width + "]}\n%" + to + " = reshape(%" + name +
+             "b) {shape=[1," + heads + ",37," + width + "]}\n";
+    };
+    const std::string full = "[1," + heads + "," + text_of(rows) + ",37]";
+    const std::string text =
+        "graph \"g\" {\n%q = input \"q\" : f32[1x" + heads + "x" + text_of(rows) + "x16]\n" +
+        operand("k", "kr") + operand("v", "vr") + "%kt = transpose(%kr) {perm=[0,1,3,2]}\n" +
+        "%s = matmul(%q, %kt)\n%m = reduce(%s) {kind=max, axes=[3]}\n%mb = broadcast(%m) {shape=" +
+        full + "}\n%d = sub(%s, %mb)\n%e = exp(%d)\n%z = reduce(%e) {kind=sum, axes=[3]}\n" +
+        "%zb = broadcast(%z) {shape=" + full + "}\n%p = div(%e, %zb)\n%y = matmul(%p, %vr)\n" +
+        "%t = transpose(%y) {perm=[0,2,1,3]}\noutput \"y\" = %t\n}";
+    CAPTURE(text);
+    const ir::Graph graph = parsed(text);
+    const CpuTarget target = test_target(32);
+    const Schedule schedule = joined_schedule(graph, target);
+    REQUIRE(schedule.regions.size() == 1);
+    const Task task{schedule, schedule.regions[0], target};
+    const AttentionRowsPlan plan = plan_attention_rows(task, *find_attention(task));
+    CHECK(plan.batches == together);
+    CHECK(plan.rows == together * rows);
+    const std::vector<ir::Literal> inputs = seeded_inputs(graph);
+    const auto run = [&](int threads) {
+      return run_joined(graph, inputs, target, threads, [](Knobs&) {}, "attention_rows");
+    };
+    const std::vector<ir::Literal> usual = run(1);
+    check_against_oracle(graph, inputs, usual, 1e-5);
+    CHECK(run(2)[0].bytes == usual[0].bytes);
   }
 }
 
