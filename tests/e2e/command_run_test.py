@@ -301,6 +301,7 @@ class Usage(models.CommandTest):
         for arguments, sentence in ((["a", "--threads", "99"], "there is no option --threads;"),
                                     (["a", "--outptu=y.npz"], "(did you mean --output?);"),
                                     (["a", "-x"], "there is no option -x;"),
+                                    (["a", "--json=1"], "--json takes no value;"),
                                     (["a", "b", "c"], "'b' is one argument too many;")):
             self.assertIn(sentence, self.camshaft("run", *arguments, code=USAGE).stderr)
         # An option that must be there, but is written in another way.
@@ -313,6 +314,7 @@ class Usage(models.CommandTest):
         self.assertNotIn("did you mean", self.camshaft("install", code=USAGE).stderr)
         document = self.document("run", "--nonsense", code=USAGE)
         self.assertEqual(document["error"]["kind"], "invalid argument")
+        self.assertTrue(self.camshaft("run", "a", "--json=true", code=USAGE).stdout.startswith("{"))
 
 
 if __name__ == "__main__":

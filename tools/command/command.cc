@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/nearest.h"
@@ -51,7 +51,8 @@ std::string help_text() {
 
 bool asks_for_json(int count, const char* const* arguments) {
   for (int i = 1; i < count; ++i) {
-    if (std::strcmp(arguments[i], "--json") == 0) return true;
+    const std::string_view word = arguments[i];
+    if (word == "--json" || word == "--json=true") return true;
   }
   return false;
 }
@@ -66,6 +67,10 @@ std::string usage_sentence(const Verb& verb, const CLI::ParseError& error) {
       what = what.substr(kUnread.size(), between - kUnread.size()) + ": can't read '" +
              what.substr(between + 3) + "'";
     }
+  }
+  constexpr std::string_view kValue = " was given a disallowed flag override";
+  if (what.ends_with(kValue)) {
+    what = "--" + what.substr(0, what.size() - kValue.size()) + " takes no value";
   }
   const size_t end = what.find_last_not_of("\n ");
   what.resize(end == std::string::npos ? 0 : end + 1);
@@ -123,7 +128,9 @@ int run_verb(const Verb& verb, int count, const char* const* arguments) {
   bool json = false;
   try {
     const Action action = verb.declare(options);
-    options.add_flag("--json", json, "Print the result as one JSON document");
+    // With no other value than true: asks_for_json() looks for it before the words are read.
+    options.add_flag("--json", json, "Print the result as one JSON document")
+        ->disable_flag_override();
     options.parse(count - 1, arguments + 1);
     const std::string empty = empty_sentence(verb, options);
     if (!empty.empty()) return console.fail(base::Code::kInvalidArgument, {empty});
