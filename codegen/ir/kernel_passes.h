@@ -13,8 +13,9 @@ namespace camshaft::ir {
 // stride 1 in it becomes a vector access, stride 0 a broadcast, anything else a gather or scatter.
 // A store with stride 0 is a bug (every lane would write one element). A loop runs as vectors of
 // the largest power of two that is at most its extent and `max_lanes`, in a serial loop if there
-// are several, and then a tail of scalar iterations (unrolled if fewer than 8). If the body touches
-// local arrays, the loop over vectors is unrolled, so that the arrays can live in registers.
+// are several; what is left runs as vectors of half the lanes, a quarter, and so on down to 4, and
+// the last iterations one by one. If the body touches local arrays, the loop over vectors is
+// unrolled, so that the arrays can live in registers.
 // max_lanes 1 turns vector loops into serial ones. max_lanes is in elements of 4 bytes; a loop
 // whose widest element is 8 bytes gets half, unless the kernel has images. Besides Let and Store
 // the body may hold unrolled and serial loops whose bounds do not depend on the vector variable.

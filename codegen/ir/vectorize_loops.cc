@@ -9,8 +9,11 @@
 namespace camshaft::ir {
 namespace {
 
-// A tail of fewer scalar iterations than this is unrolled.
-constexpr int64_t kUnrolledTail = 8;
+// What is left behind whole vectors is done by vectors of half the lanes, a quarter, and so on,
+// down to this many, and the rest one by one. (Vectors of two lanes take as many instructions as
+// two scalars do in most of what kernels compute, and targets don't convert them to halves at
+// once.)
+constexpr int32_t kLeastLanes = 4;
 // A vector loop that touches local arrays is unrolled up to this many vectors, so that the accesses
 // have constant indices and the arrays can live in registers.
 constexpr int64_t kUnrolledVectors = 64;
@@ -101,9 +104,18 @@ class Vectorizer {
     const LoopKind kind =
         local && vectors <= kUnrolledVectors ? LoopKind::kUnrolled : LoopKind::kSerial;
     append_full_vectors(loop, begin, vectors, lanes, kind, result);
-    const int64_t tail = extent - vectors * lanes;
-    append_scalars(loop, end - tail, end,
-                   local || tail < kUnrolledTail ? LoopKind::kUnrolled : LoopKind::kSerial, result);
+    append_tail(loop, begin + vectors * lanes, end, lanes / 2, result);
+  }
+
+  // Fewer than 2 * lanes iterations.
+  void append_tail(const Stmt& loop, int64_t begin, int64_t end, int32_t lanes,
+                   std::vector<Stmt>& result) {
+    for (; lanes >= kLeastLanes; lanes /= 2) {
+      if (end - begin < lanes) continue;
+      append_full_vectors(loop, begin, 1, lanes, LoopKind::kSerial, result);
+      begin += lanes;
+    }
+    append_scalars(loop, begin, end, LoopKind::kUnrolled, result);
   }
 
   // for o in 0..vectors: the body at begin + o * lanes + ramp(0, 1, lanes)

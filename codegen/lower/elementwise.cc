@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/ir/index_sum.h"
 #include "codegen/lower/frame.h"
 
 namespace camshaft::lower {
@@ -67,8 +68,11 @@ class Accesses {
     add_index(nest.offset);
   }
 
+  // Whether each index has this axis in plain sums only.
+  bool is_plain(size_t axis) const { return fixed_.count(nest_.vars[axis]) == 0; }
+
   bool mergeable(size_t outer, size_t inner) const {
-    if (fixed_.count(nest_.vars[outer]) > 0 || fixed_.count(nest_.vars[inner]) > 0) return false;
+    if (!is_plain(outer) || !is_plain(inner)) return false;
     for (const std::vector<int64_t>& stride : strides_) {
       if (stride[outer] != stride[inner] * nest_.extents[inner]) return false;
     }
@@ -87,12 +91,20 @@ class Accesses {
     for (int i = 0; i < ir::kop_arity(expr.op); ++i) visit(expr.args[i]);
   }
   void add_index(ExprId id) {
-    std::vector<int64_t> stride;
-    if (ir::kNoExpr != id && affine_coefficients(kernel_, id, nest_.vars, stride)) {
-      strides_.push_back(stride);
-    } else {
-      visit(id);
+    const ir::IndexSum sum(kernel_, id);
+    if (!sum.fits()) return visit(id);
+    std::vector<int64_t> stride(nest_.vars.size());
+    for (const ir::IndexTerm& term : sum.terms()) {
+      const ir::Expr& atom = kernel_.expr(term.atom);
+      const auto var = std::find(nest_.vars.begin(), nest_.vars.end(),
+                                 atom.op == KOp::kVar ? static_cast<VarId>(atom.int_value) : -1);
+      if (var == nest_.vars.end()) {
+        visit(term.atom);
+      } else {
+        stride[static_cast<size_t>(var - nest_.vars.begin())] += term.coefficient;
+      }
     }
+    strides_.push_back(std::move(stride));
   }
 
   const Kernel& kernel_;
@@ -135,6 +147,29 @@ Nest merge_axes(Kernel& kernel, const Nest& nest) {
   return merged;
 }
 
+// Makes one axis of the inner two where the innermost is too short for whole vectors (the channels
+// of a narrow block), so that vectors go on into the next pixel. Their lanes are known distances
+// apart then, since vectors are whole multiples of the innermost axis.
+Nest widen_innermost(Kernel& kernel, const Nest& nest, int64_t lanes) {
+  Nest wide = nest;
+  while (wide.vars.size() > 1 && wide.extents.back() < lanes && lanes % wide.extents.back() == 0 &&
+         Accesses(kernel, wide).is_plain(wide.vars.size() - 2)) {
+    const VarId inner = wide.vars.back();
+    const int64_t extent = wide.extents.back();
+    wide.vars.pop_back();
+    wide.extents.pop_back();
+    const VarId outer = wide.vars.back();
+    wide.extents.back() *= extent;
+    wide.vars.back() = kernel.add_loop_var("i", 0, wide.extents.back() - 1);
+    const ExprId both = kernel.var(wide.vars.back());
+    for (ExprId* expr : {&wide.offset, &wide.value}) {
+      *expr = kernel.substitute(*expr, inner, kernel.mod(both, extent));
+      *expr = kernel.substitute(*expr, outer, kernel.div(both, extent));
+    }
+  }
+  return wide;
+}
+
 // The statements of the innermost axis: elements [base, base + count) of it.
 std::vector<Stmt> innermost(Kernel& kernel, ir::ArrayId output, const Nest& nest, ExprId base_index,
                             int64_t count) {
@@ -155,10 +190,11 @@ struct Part {
 
 Part make_part(Frame& frame, const Nest& unmerged) {
   Kernel& kernel = frame.kernel();
-  const Nest nest = merge_axes(kernel, unmerged);
-  const int64_t inner = nest.extents.empty() ? 1 : nest.extents.back();
   const bool is_gpu = frame.task.target.is_gpu;
   const int64_t vector = frame.lowered.knobs.lanes;
+  const Nest merged = merge_axes(kernel, unmerged);
+  const Nest nest = is_gpu ? merged : widen_innermost(kernel, merged, vector);
+  const int64_t inner = nest.extents.empty() ? 1 : nest.extents.back();
   const int64_t chunk = is_gpu ? std::min(inner, vector) : inner > 2 * kChunk ? kChunk : inner;
   const int64_t chunks = (inner + chunk - 1) / chunk;
   const int64_t rest = inner - (chunks - 1) * chunk;

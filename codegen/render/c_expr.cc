@@ -49,25 +49,33 @@ void CExprPrinter::begin_stmt(const std::vector<ExprId>& roots, std::string inde
   count_uses(order, roots);
   for (const ExprId id : order) {
     const int uses = printed(id).uses;
+    if (uses == 0) continue;  // a part of an index that a strided load takes apart
     printed(id) = print(id);
     printed(id).uses = uses;
     if (printed(id).is_atom) continue;
     const bool is_root = std::find(roots.begin(), roots.end(), id) != roots.end();
     const size_t limit = is_root ? kLongStatement : kLongText;
-    // A ramp may be an index that strided loads take apart, so it is named by who needs it whole.
-    if (expr(id).op == KOp::kRamp) continue;
     if (uses > 1 || printed(id).text.size() > limit) name_it(id);
   }
 }
 
 void CExprPrinter::count_uses(const std::vector<ExprId>& order, const std::vector<ExprId>& roots) {
-  for (const ExprId id : order) {
-    for (const ExprId arg : expr(id).args) {
-      if (arg != ir::kNoExpr) ++printed(arg).uses;
-    }
-  }
   for (const ExprId root : roots) {
     if (root != ir::kNoExpr) ++printed(root).uses;
+  }
+  for (size_t i = order.size(); i-- > 0;) {
+    const Expr& e = expr(order[i]);
+    if (printed(order[i]).uses == 0) continue;
+    const auto strided = e.op == KOp::kLoad && expr(e.args[0]).type.lanes > 1
+                             ? strided_load(kernel_, e)
+                             : std::nullopt;
+    if (strided) {
+      printed(strided->base).uses += static_cast<int>(strided->chunks.size());
+      continue;
+    }
+    for (const ExprId arg : e.args) {
+      if (arg != ir::kNoExpr) ++printed(arg).uses;
+    }
   }
 }
 
@@ -299,7 +307,9 @@ std::string CExprPrinter::store_texel(ir::ArrayId image, ExprId x, ExprId y, Exp
 
 std::string CExprPrinter::shuffles(const Expr& e, const StridedLoad& load) {
   const ValueType type = memory_type(e.type);
+  const ValueType chunk_type = {type.dtype, load.chunk_lanes};
   const std::string name = prelude_.types.name(type);
+  const std::string chunk_name = prelude_.types.name(chunk_type);
   const std::string pointer = "&" + array_name(e.array) + "[" + at_most(load.base, Level::kAdd);
   std::string result;
   for (size_t chunk = 0; chunk < load.chunks.size(); ++chunk) {
@@ -307,10 +317,10 @@ std::string CExprPrinter::shuffles(const Expr& e, const StridedLoad& load) {
     const std::string shift = offset < 0   ? " - " + std::to_string(-offset)
                               : offset > 0 ? " + " + std::to_string(offset)
                                            : "";
-    const std::string part =
-        name_text(name, this->load(e.array, pointer + shift + "]", type, size_of(type.dtype)));
-    result = name_text(name, dialect_.shuffle(name, chunk == 0 ? part : result, part, e.type.lanes,
-                                              load.masks[chunk]));
+    const std::string part = name_text(
+        chunk_name, this->load(e.array, pointer + shift + "]", chunk_type, size_of(type.dtype)));
+    result = name_text(name, dialect_.shuffle(name, chunk == 0 ? part : result, part,
+                                              load.chunk_lanes, load.masks[chunk]));
   }
   return result;
 }

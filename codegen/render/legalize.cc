@@ -6,6 +6,7 @@
 
 #include "codegen/ir/kernel_rewrite.h"
 #include "codegen/render/float_bits.h"
+#include "codegen/render/lane_offsets.h"
 #include "codegen/render/target_info.h"
 
 namespace camshaft::render {
@@ -73,6 +74,10 @@ ExprId Legalizer::replace(ExprId id, const ExprId args[3]) {
   std::copy(args, args + 3, expr.args);
   if (ir::kop_arity(expr.op) == 0) return id;
   const DType operand = kernel_.expr(args[0]).type.dtype;
+  if (expr.op == KOp::kLoad && kernel_.expr(args[0]).type.lanes > 1) {
+    expr.args[0] = with_one_scalar(kernel_, expr.args[0]);
+    return kernel_.intern(expr);
+  }
   if (expr.op == KOp::kCast) return legal_cast(args[0], expr.type.dtype);
   if (operand == DType::kBool) return legal_bool(expr);
   if (expr.op == KOp::kDot && dot_form(target_, expr.type.lanes) == DotForm::kNone) {

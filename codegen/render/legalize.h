@@ -16,6 +16,7 @@ namespace camshaft::render {
 // - integer kDiv and kRem never trap: MIN / -1 wraps to MIN, a divisor of 0 gives 0;
 // - kRem is on integers only: fmod has become exact steps of divide and subtract;
 // - kDot is where dot_form() says that the target has it;
+// - the index of a gather whose lanes are known distances apart has one scalar in it;
 // - bool operands occur only in kAnd, kOr, kXor, kSelect, kBroadcast and kCast.
 ir::Kernel legalize_kernel(ir::Kernel kernel, const CpuTarget& target);
 

@@ -186,8 +186,8 @@ Value* ValueBuilder::build_strided(const Expr& e, const StridedLoad& load) {
   for (size_t chunk = 0; chunk < load.chunks.size(); ++chunk) {
     Value* index = builder_.CreateAdd(value(load.base),
                                       builder_.getInt64(static_cast<uint64_t>(load.chunks[chunk])));
-    Value* part =
-        builder_.CreateAlignedLoad(memory_type_of(e.type), address(e.array, index), alignment);
+    Value* part = builder_.CreateAlignedLoad(memory_type_of({e.type.dtype, load.chunk_lanes}),
+                                             address(e.array, index), alignment);
     result = builder_.CreateShuffleVector(chunk == 0 ? part : result, part, load.masks[chunk]);
   }
   return result;

@@ -102,13 +102,42 @@ TEST_CASE("a vector loop becomes dense, broadcast, strided accesses and a tail")
     store(out, i_1 * 8, x_2)
     store(out, ramp(i_1 * 16 + 100, 2, 8), x_2 + load(a, ramp(i_1 * 24, 3, 8)))
   }
-  for i_3 in 24..28 unrolled {
-    let x_3: f32 = load(a, i_3) + load(a, 3)
-    store(out, i_3, x_3)
-    store(out, i_3 * 2 + 100, x_3 + load(a, i_3 * 3))
-  }
+  let x_4: f32x4 = load(a, 24, 4) + broadcast(load(a, 3), 4)
+  store(out, 24, x_4)
+  store(out, ramp(148, 2, 4), x_4 + load(a, ramp(72, 3, 4)))
 }
 )");
+}
+
+TEST_CASE("what is left behind whole vectors runs as narrower ones, and at last one by one") {
+  const auto stored_lanes = [](int64_t extent, int32_t max_lanes) {
+    Kernel k;
+    const ArrayId a = k.add_param("a", DType::kBFloat16, 256, false);
+    const ArrayId out = k.add_param("out", DType::kFloat32, 256, true);
+    const VarId i = k.add_loop_var("i", 0, extent - 1);
+    k.body = {make_for(i, k.int_const(0), k.int_const(extent), LoopKind::kVector,
+                       {make_store(out, k.var(i), k.cast(k.load(a, k.var(i)), DType::kFloat32))})};
+    k = unroll_loops(vectorize_loops(std::move(k), max_lanes));
+    std::vector<int32_t> lanes;
+    int64_t next = 0;
+    for (const Stmt& stmt : k.body) {
+      int64_t place = -1;
+      CHECK(stmt.kind == StmtKind::kStore);
+      CHECK((k.is_int_const(stmt.index, &place) && place == next));
+      lanes.push_back(k.expr(stmt.value).type.lanes);
+      next += lanes.back();
+    }
+    CHECK(next == extent);
+    return lanes;
+  };
+  using Lanes = std::vector<int32_t>;
+  CHECK(stored_lanes(31, 16) == Lanes{16, 8, 4, 1, 1, 1});
+  CHECK(stored_lanes(28, 16) == Lanes{16, 8, 4});
+  CHECK(stored_lanes(20, 16) == Lanes{16, 4});
+  CHECK(stored_lanes(15, 8) == Lanes{8, 4, 1, 1, 1});
+  CHECK(stored_lanes(7, 16) == Lanes{4, 1, 1, 1});
+  CHECK(stored_lanes(3, 16) == Lanes{2, 1});
+  CHECK(stored_lanes(16, 16) == Lanes{16});
 }
 
 TEST_CASE("lanes follow the extent and the widest element") {

@@ -90,6 +90,54 @@ Kernel gather_kernel(DType dtype, int32_t lanes) {
   return k;
 }
 
+// An index whose lanes are known distances from sums of several scalars.
+ExprId periodic_index(Kernel& k, ExprId shared, int64_t period, int64_t inside, int64_t outside,
+                      int32_t lanes) {
+  const ExprId lane = k.ramp(k.int_const(0), k.int_const(1), lanes);
+  const auto all = [&](ExprId scalar) { return k.broadcast(scalar, lanes); };
+  const ExprId unit = all(k.int_const(period));
+  const ExprId column = k.binary(KOp::kRem, lane, unit);
+  const ExprId row = k.binary(KOp::kDiv, lane, unit);
+  const ExprId from = k.add(k.binary(KOp::kMul, column, all(k.int_const(inside))),
+                            k.ramp(shared, k.int_const(0), lanes));
+  return k.add(from, k.binary(KOp::kMul, row, all(k.int_const(outside))));
+}
+
+// Channels of blocks that are taken from other blocks or from rows, few elements again and again,
+// and lanes that are too far from one another; each array ends where the last lane is.
+Kernel periodic_kernel(DType dtype, int32_t lanes) {
+  constexpr int64_t kElements = 256;
+  struct Form {
+    int64_t period, inside, outside;
+  };
+  Kernel k;
+  k.name = std::string("periodic_") + base::dtype_name(dtype) + "_x" + std::to_string(lanes);
+  k.thread_extent = kElements / lanes;
+  const VarId t = k.add_loop_var("t", 0, k.thread_extent - 1);
+  const ExprId index = k.mul(k.var(t), lanes);
+  std::vector<Stmt> body;
+  int number = 0;
+  for (const Form& form :
+       {Form{4, 1, 9}, Form{2, 40, 1}, Form{4, 30, 1}, Form{4, 1, 0}, Form{8, 1, 0}, Form{8, 1, 16},
+        Form{2, 1, 50}, Form{4, -1, 7}, Form{1, 0, 8}, Form{1, 0, 30}}) {
+    int64_t low = 0, high = 0;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const int64_t at = lane % form.period * form.inside + lane / form.period * form.outside;
+      low = std::min(low, at);
+      high = std::max(high, at);
+    }
+    const std::string name = "form_" + std::to_string(number++);
+    const ArrayId from = k.add_param(name, dtype, high - low + k.thread_extent, false);
+    const ArrayId to = k.add_param(name + "_out", dtype, kElements, true);
+    const ExprId shared = k.add(k.var(t), -low);
+    body.push_back(make_store(
+        to, index,
+        k.load(from, periodic_index(k, shared, form.period, form.inside, form.outside, lanes))));
+  }
+  k.body.push_back(thread_loop(k, t, std::move(body)));
+  return k;
+}
+
 // Lets of every kind, masks of several widths that meet, an If, and a loop whose bounds are loaded.
 Kernel control_kernel(int32_t lanes) {
   constexpr int64_t kElements = 512;
@@ -169,6 +217,14 @@ TEST_CASE("gathers and scatters") {
   std::vector<Kernel> kernels;
   for (const DType dtype : {DType::kFloat32, DType::kInt64, DType::kInt8, DType::kBool}) {
     for (const int32_t lanes : {2, 8, 16}) kernels.push_back(gather_kernel(dtype, lanes));
+  }
+  require_same_everywhere(kernels);
+}
+
+TEST_CASE("gathers of lanes that are known distances apart") {
+  std::vector<Kernel> kernels;
+  for (const DType dtype : {DType::kFloat32, DType::kUInt16, DType::kInt64, DType::kBool}) {
+    for (const int32_t lanes : {4, 8, 16}) kernels.push_back(periodic_kernel(dtype, lanes));
   }
   require_same_everywhere(kernels);
 }
