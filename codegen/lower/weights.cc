@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "codegen/ir/graph_constants.h"
+#include "codegen/ir/literal.h"
 
 namespace camshaft::lower {
 
@@ -101,6 +102,31 @@ PackedWeights::PackedWeights(Frame& frame, std::string_view name, NodeId weights
                              const WeightTiles& tiles, const Pack& pack)
     : PackedWeights(frame, name, weights, tiles.size(), pack) {
   if (in_memory()) frame.kernel().array(array_).image = tiles.image;
+}
+
+PackedWeights PackedWeights::widened(Frame& frame, std::string_view name, NodeId weights,
+                                     int64_t elements, const Pack& pack) {
+  const ir::TensorType& type = frame.task.type(weights);
+  PackedWeights packed;
+  packed.dtype_ = product_dtype(type.dtype);
+  if (const auto number = ir::splat_value(frame.task.graph(), weights)) {
+    packed.number_ = *number;
+    return packed;
+  }
+  const ir::Literal* literal = ir::literal_of(frame.task.graph(), weights);
+  CAMSHAFT_CHECK(literal != nullptr);
+  ir::Literal wide = ir::zero_literal({packed.dtype_, literal->type.shape});
+  if (packed.dtype_ == type.dtype) {
+    wide.bytes = literal->bytes;
+  } else {
+    for (int64_t i = 0; i < literal->type.elements(); ++i) {
+      ir::set_literal_element(wide, i, ir::literal_as_double(*literal, i));
+    }
+  }
+  WeightPacker packer(wide, elements);
+  pack(packer);
+  packed.array_ = frame.add_constant(name, packed.dtype_, packer.take());
+  return packed;
 }
 
 ExprId WeightTiles::place(Kernel& kernel, ExprId tile) const {

@@ -75,6 +75,9 @@ class PackedWeights {
   // The same of tiles, as an image if they are one. `pack` puts each tile at its place.
   PackedWeights(Frame& frame, std::string_view name, NodeId weights, const WeightTiles& tiles,
                 const Pack& pack);
+  // The same in the dtype of their products: for weights that are read more often than copied.
+  static PackedWeights widened(Frame& frame, std::string_view name, NodeId weights,
+                               int64_t elements, const Pack& pack);
 
   bool in_memory() const { return array_ >= 0; }
   ir::ArrayId array() const { return array_; }  // where they are in memory
