@@ -5,6 +5,8 @@
 #include <charconv>
 #include <string>
 
+#include "runtime/base/nearest.h"
+
 namespace camshaft::hal {
 namespace {
 
@@ -86,8 +88,10 @@ namespace {
 Result<const Backend*> known_backend(Backends backends, std::string_view name) {
   if (const Backend* backend = find_backend(backends, name)) return backend;
   return base::fail(base::Code::kInvalidArgument, "registry.name",
-                    "there is no backend '%.*s' in this build; it has: %s",
-                    static_cast<int>(name.size()), name.data(), known_names(backends).c_str());
+                    "there is no backend '%.*s'%s in this build; it has: %s",
+                    static_cast<int>(name.size()), name.data(),
+                    base::did_you_mean(name, backends, &Backend::name).c_str(),
+                    known_names(backends).c_str());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace camshaft::base {
 namespace {
 
-constexpr size_t kFewestOfPrefix = 3;
+constexpr size_t kShortWord = 3;     // letters; shorter ones are like no name
 constexpr size_t kMostLetters = 64;  // of what is typed by hand
 
 std::string lower(std::string_view text) {
@@ -44,12 +44,17 @@ void NearestName::offer(std::string_view name) {
   if (wanted_.empty() || wanted_.size() > kMostLetters || name.size() > 2 * kMostLetters) return;
   const std::string wanted = lower(wanted_);
   const std::string offered = lower(name);
-  const bool is_cut = wanted.size() >= kFewestOfPrefix && offered.starts_with(wanted);
+  const bool is_cut = wanted.size() >= kShortWord && offered.starts_with(wanted);
   const size_t most = most_slips(std::min(wanted.size(), offered.size()));
   // What is cut short is farther than any slip.
   const size_t distance =
       is_cut ? std::min(most + 1, offered.size() - wanted.size()) : edit_distance(wanted, offered);
   if (distance > most && !is_cut) return;
+  const bool is_same_length = wanted.size() == offered.size();
+  if (wanted.size() <= kShortWord && is_same_length &&
+      !std::is_permutation(wanted.begin(), wanted.end(), offered.begin())) {
+    return;
+  }
   if (!found_.empty() && distance >= distance_) return;
   found_ = name;
   distance_ = distance;

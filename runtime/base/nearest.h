@@ -14,7 +14,8 @@ namespace camshaft::base {
 size_t edit_distance(std::string_view a, std::string_view b);
 
 // The name among those offered that another is likely a slip of: few letters away (1 of 3 or 4
-// letters, 2 of up to 8, 3 of more), or, from 3 letters on, cut short. Case doesn't count.
+// letters, 2 of up to 8, 3 of more), or, from 3 letters on, cut short. Case doesn't count. Three
+// letters with another in one's place are another word: no cpu was meant by gpu.
 class NearestName {
  public:
   explicit NearestName(std::string_view wanted) : wanted_(wanted) {}

@@ -20,6 +20,7 @@
 #include "msgq/transport/shared_memory.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log_ring.h"
+#include "runtime/base/nearest.h"
 #include "tools/bridge/key_file.h"
 
 namespace camshaft::bridge {
@@ -103,9 +104,10 @@ void note_oddities(const Options& options, const std::vector<std::string>& allow
     for (const std::string& topic : *topics) {
       if (schema::find_service(topic) != nullptr) continue;
       std::fprintf(stderr,
-                   "bridge: note: '%s' is no service of services.toml: what its messages mean is "
+                   "bridge: note: '%s' is no service of services.toml%s: what its messages mean is "
                    "not checked\n",
-                   topic.c_str());
+                   topic.c_str(),
+                   base::did_you_mean(topic, schema::services(), &schema::Service::name).c_str());
     }
   }
 }

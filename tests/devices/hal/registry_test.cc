@@ -45,6 +45,10 @@ TEST_CASE("a wrong device name is answered with the known ones", "[hal]") {
   CHECK(hal::open_device(devices::backends(), "gpu", {}).error().code() ==
         base::Code::kInvalidArgument);
   CHECK(last_sentence().find("cpu, null") != std::string::npos);
+  CHECK(last_sentence().find("did you mean") == std::string::npos);
+  CHECK(hal::open_device(devices::backends(), "nul", {}).error().code() ==
+        base::Code::kInvalidArgument);
+  CHECK(last_sentence().find("'nul' (did you mean 'null'?)") != std::string::npos);
   for (const char* name : {"null:", "", "null:99999999999"}) {
     CHECK(hal::open_device(devices::backends(), name, {}).error().code() ==
           base::Code::kInvalidArgument);

@@ -181,8 +181,11 @@ class Messaging(unittest.TestCase):
             self.pub("carState")
         with self.assertRaisesRegex(messaging.Error, "there is no service 'carState'"):
             self.sub("carState")
-        with self.assertRaisesRegex(messaging.Error, "there is no service 'carState'"):
+        with self.assertRaisesRegex(messaging.Error, "there is no service 'carState'; there are "):
             messaging.new_message("carState")
+        for refused in (messaging.new_message, self.pub, self.sub):
+            with self.assertRaisesRegex(messaging.Error, r"'contorls' \(did you mean 'controls'\?\)"):
+                refused("contorls")
         with self.pub("controls") as pub:
             with self.assertRaisesRegex(messaging.Error, "has a publisher|taken|another"):
                 self.pub("controls")

@@ -4,6 +4,8 @@
 import gc
 import json
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -229,6 +231,23 @@ class Sessions(unittest.TestCase):
             for worker in workers:
                 worker.join()
         self.assertEqual(wrong, [])
+
+    def test_the_folder_and_the_library_are_all_it_takes(self):
+        place = self.path("elsewhere")
+        shutil.copytree(os.path.join(ROOT, "tools/python/camshaft"), place + "/camshaft")
+        program = ("import camshaft, numpy, sys\n"
+                   "with camshaft.Session(sys.argv[1]) as session:\n"
+                   "    x = session.inputs['x']\n"
+                   "    y = session.run({'x': numpy.zeros(x.shape, x.dtype)})['y']\n"
+                   "print(camshaft.__file__, *y.shape)\n")
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": place,
+                       "CAMSHAFT_LIBRARY": os.path.join(e2e.BUILD, "libcamshaft.so")}
+        run = [sys.executable, "-c", program, self.dense]
+        done = subprocess.run(run, env=environment, capture_output=True, text=True)
+        self.assertEqual(done.stdout, place + "/camshaft/__init__.py 3 5\n", done.stderr)
+        environment["CAMSHAFT_LIBRARY"] = self.path("none.so")
+        done = subprocess.run(run, env=environment, capture_output=True, text=True)
+        self.assertIn("ImportError: no " + self.path("none.so"), done.stderr)
 
     def test_messages_need_no_runtime(self):
         self.assertIs(camshaft.Session, sys.modules["camshaft.session"].Session)

@@ -19,6 +19,7 @@ msgq/schema/messages.capnp. Without pycapnp, SubMaster.json() still reads all me
 """
 
 import ctypes
+import difflib
 import json as _json
 import math
 import os
@@ -77,7 +78,9 @@ def now_ns():
 def new_message(service, valid=True):
     """A message with an empty body of the service's schema."""
     if service not in services():
-        raise Error(1, "there is no service '%s'; there are %s" % (service, ", ".join(services())))
+        near = difflib.get_close_matches(service, services(), 1, 0.7)
+        raise Error(1, "there is no service '%s'%s; there are %s" % (
+            service, " (did you mean '%s'?)" % near[0] if near else "", ", ".join(services())))
     message = schema().Message.new_message(service=service, valid=valid)
     message.init(services()[service].schema)
     return message
