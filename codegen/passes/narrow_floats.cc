@@ -18,6 +18,10 @@ namespace {
 using base::DType;
 using ir::Op;
 
+// Products in a sum of a convolution of an input that is worth being narrow. Measured on Sapphire
+// Rapids: with 27 (3x3 of 3 channels) as fast, narrowing the image included; with 54 twice as fast.
+constexpr int64_t kLeastDepth = 32;
+
 class Narrower {
  public:
   Narrower(const Graph& graph, DType dtype, const std::set<NodeId>& stored,
@@ -63,7 +67,7 @@ class Narrower {
     if (graph_.node(node.inputs[0]).type.dtype != DType::kFloat32) return false;
     if (node.op == Op::kMatMul || !comes_from_input(node.inputs[0])) return true;
     const ir::TensorType& w = graph_.node(node.inputs[1]).type;
-    return of_inputs_ && w.elements() > w.shape[0] * w.shape[1];
+    return of_inputs_ && w.elements() >= kLeastDepth * w.shape[0];
   }
 
   bool mark(NodeId id) {

@@ -94,7 +94,7 @@ Graph quantized_products(const Graph& graph);
 // operands in it, and so lie the values `stored`, f32 nodes of the graph. Sums and all other
 // arithmetic stay in f32, inputs and outputs keep their types, and depthwise convolutions read what
 // there is. The values `rounded` are rounded to the dtype, too, and stay f32. Convolutions of an
-// input, which has few channels, stay as they are; with `of_inputs` those of several taps don't.
+// input, which has few channels, stay as they are; with `of_inputs` those of many taps don't.
 // Not exact: narrow values are rounded. No step of the pipeline, but the last pass after it, for a
 // target.
 bool is_depthwise(const Graph& graph, ir::NodeId id);

@@ -59,7 +59,7 @@ TEST_CASE("products read narrow values and give f32; those of an input stay as t
   }
 }
 
-TEST_CASE("a target may want convolutions of inputs narrow, those of several taps") {
+TEST_CASE("a target may want convolutions of inputs narrow, those of many taps") {
   const auto first_operand = [](const std::string& shape, bool of_inputs) {
     const std::string pads = shape == "1x1" ? "[0,0]" : "[1,1]";
     const std::string text = "%x = input \"x\" : f32[1x4x5x5]\n%v = constant {seed 1} : f32[8x4x" +
@@ -72,6 +72,7 @@ TEST_CASE("a target may want convolutions of inputs narrow, those of several tap
   };
   CHECK(first_operand("3x3", true) == DType::kBFloat16);
   CHECK(first_operand("3x3", false) == DType::kFloat32);
+  CHECK(first_operand("3x2", true) == DType::kFloat32);
   CHECK(first_operand("1x1", true) == DType::kFloat32);
 }
 
