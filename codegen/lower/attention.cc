@@ -9,6 +9,7 @@
 // so that they may be transposed, sliced, stretched over heads, or of two bytes. Of keys, all three
 // steps take those that the strip sees (attention_mask.h).
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "codegen/lower/attention_plan.h"
@@ -52,6 +53,10 @@ class Emitter {
     strip_.add_arrays(cut_.strip_rows, cut_.pitch);
     rows_ = local("rows", cut_.strip_rows * a_.depth);
     sums_ = local("sums", knobs.pixels * knobs.vectors * a_.lanes);
+    if (seen_ < 0) return;
+    const int64_t width = std::max(k_.vectors, v_.vectors) * a_.lanes;
+    panel_largest_ = kernel_.add_local("panel_largest", DType::kInt32, width);
+    row_largest_ = kernel_.add_local("row_largest", DType::kInt32, a_.lanes);
   }
 
   LoweredKernel emit() {
@@ -62,7 +67,8 @@ class Emitter {
         k_.base = kernel_.mul(t, cut_.key_panel + cut_.value_panel);
         v_.base = kernel_.add(k_.base, cut_.key_panel);
       }
-      std::vector<Stmt> body = pack(k_);
+      std::vector<Stmt> body = clear_largest(panel_largest_);
+      append(body, pack(k_));
       append(body, pack(v_));
       const ExprId first = kernel_.mul(kernel_.mod(t, cut_.chunks), cut_.strips_per_chunk());
       append(body, loop(kernel_, "s", cut_.strips_per_chunk(), LoopKind::kSerial,
@@ -115,7 +121,8 @@ class Emitter {
 
   std::vector<Stmt> strip(ExprId number, int64_t rows) {
     strip_.begin(batch_, kernel_.mul(number, cut_.strip_rows));
-    std::vector<Stmt> body = copy_rows(rows);
+    std::vector<Stmt> body = clear_largest(row_largest_);
+    append(body, copy_rows(rows));
     look(number, body);
     const bool is_part = seen_ >= 0;
     append(body,
@@ -130,6 +137,34 @@ class Emitter {
     return body;
   }
 
+  // The largest bits, but for the sign, of what operands are: more than all numbers' are those of
+  // infinities and of what is no number. Nothing where masks are not known.
+  std::vector<Stmt> clear_largest(ir::ArrayId largest) {
+    if (seen_ < 0) return {};
+    return loop(kernel_, "v", kernel_.array(largest).elements, LoopKind::kVector, [&](ExprId v) {
+      return std::vector<Stmt>{ir::make_store(largest, v, kernel_.int_const(0, DType::kInt32))};
+    });
+  }
+  std::vector<Stmt> note(ir::ArrayId largest, ExprId at, ExprId value) {
+    if (seen_ < 0) return {};
+    const ExprId bits = kernel_.binary(KOp::kAnd, kernel_.bitcast(value, DType::kInt32),
+                                       kernel_.int_const(INT32_MAX, DType::kInt32));
+    const ExprId more = kernel_.binary(KOp::kMax, bits, kernel_.load(largest, at));
+    return {ir::make_store(largest, at, more)};
+  }
+  // Whether all are within what leaving out keys takes.
+  ExprId are_usual() {
+    const auto lanes = static_cast<int32_t>(a_.lanes);
+    ExprId most = kernel_.load(row_largest_, kernel_.int_const(0), lanes);
+    for (int64_t at = 0; at < kernel_.array(panel_largest_).elements; at += a_.lanes) {
+      most = kernel_.binary(KOp::kMax, most,
+                            kernel_.load(panel_largest_, kernel_.int_const(at), lanes));
+    }
+    const auto limit = std::bit_cast<int32_t>(static_cast<float>(kMostOperand));
+    return kernel_.binary(KOp::kLe, kernel_.unary(KOp::kReduceMax, most),
+                          kernel_.int_const(limit, DType::kInt32));
+  }
+
   // What the strip sees: blocks of keys, sets of their vectors, and keys.
   void look(ExprId strip, std::vector<Stmt>& body) {
     if (seen_ < 0) return;
@@ -139,8 +174,12 @@ class Emitter {
       return let(kernel_, body, name, value);
     };
     const ExprId pair = kernel_.mul(strip, 2);
-    blocks_ = {number("first", kernel_.load(seen_, pair)),
-               number("end", kernel_.load(seen_, kernel_.add(pair, 1)))};
+    const ExprId is_usual = are_usual();
+    const ExprId all = kernel_.int_const(ceil_div(a_.keys, a_.block()));
+    const auto seen = [&](int64_t which, ExprId otherwise) {
+      return kernel_.select(is_usual, kernel_.load(seen_, kernel_.add(pair, which)), otherwise);
+    };
+    blocks_ = {number("first", seen(0, kernel_.int_const(0))), number("end", seen(1, all))};
     const ExprId first = kernel_.mul(blocks_.begin, a_.block());
     const ExprId end = kernel_.binary(KOp::kMin, kernel_.mul(blocks_.end, a_.block()), keys);
     keys_ = {number("first", first), number("end", end)};
@@ -163,7 +202,10 @@ class Emitter {
         const ExprId column = kernel_.add(kernel_.mul(set, width), in_set);
         const ExprId value =
             is_zero ? kernel_.float_const(0) : f32_value(panel.node, strip_.index(step, column));
-        return {ir::make_store(panel.array, kernel_.add(place(panel, set, step), in_set), value)};
+        const ExprId at = kernel_.add(place(panel, set, step), in_set);
+        std::vector<Stmt> body = {ir::make_store(panel.array, at, value)};
+        if (!is_zero) append(body, note(panel_largest_, in_set, value));
+        return body;
       });
     };
     const auto set_body = [&](ExprId set, int64_t used) {
@@ -191,7 +233,9 @@ class Emitter {
           const ExprId k = kernel_.add(kernel_.mul(number, a_.lanes), lane);
           const ExprId value = f32_value(a_.q, strip_.strip_index(row, k));
           const ExprId at = kernel_.add(kernel_.mul(row, a_.depth), k);
-          return std::vector<Stmt>{ir::make_store(rows_, at, value)};
+          std::vector<Stmt> body = {ir::make_store(rows_, at, value)};
+          append(body, note(row_largest_, lane, value));
+          return body;
         });
       });
     });
@@ -335,9 +379,10 @@ class Emitter {
   Panel k_, v_;
   AttentionStrip strip_;
   ExprId batch_ = ir::kNoExpr;
-  ir::ArrayId seen_ = -1;            // where masks are known
-  BlockRange blocks_, sets_, keys_;  // then: what the strip in hand sees
-  ir::ArrayId rows_ = -1;            // of Q
+  ir::ArrayId seen_ = -1;                              // where masks are known
+  ir::ArrayId panel_largest_ = -1, row_largest_ = -1;  // likewise: see note()
+  BlockRange blocks_, sets_, keys_;                    // then: what the strip in hand sees
+  ir::ArrayId rows_ = -1;                              // of Q
   ir::ArrayId sums_ = -1;
 };
 

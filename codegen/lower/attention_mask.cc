@@ -2,11 +2,13 @@
 #include "codegen/lower/attention_mask.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "codegen/ir/graph_constants.h"
 #include "codegen/lower/attention_plan.h"
 #include "codegen/lower/known_tensor.h"
 
@@ -14,6 +16,12 @@ namespace camshaft::lower {
 namespace {
 
 using ir::Op;
+
+// Logits before masks are at most this, and a row's largest one at least kSomeScore: both far from
+// kNoScore, so that the difference makes a power of 0.
+constexpr double kMostLogit = 1e27;
+constexpr double kSomeScore = -1e29;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What happens to a score on its way to a logit.
 struct Stage {
@@ -34,10 +42,10 @@ class Mask {
         of_scores_.insert(id);
       }
     }
-    lowest_ = is_all_known() ? kNoScore : -std::numeric_limits<double>::infinity();
     NodeId id = a.logits;
     while (id != a.scores && add_stage(id)) {
     }
+    is_bounded_ = most_of(id) <= kMostLogit;
   }
 
   bool is_empty() const { return stages_.empty(); }
@@ -57,6 +65,20 @@ class Mask {
   }
 
   bool is_seen(const std::vector<int64_t>& places, int64_t key) const {
+    const auto [number, is_logit] = known_part(places, key);
+    if (is_logit && number == -kInfinity) return false;
+    return !(is_bounded_ && number <= kNoScore);
+  }
+  // Whether a key that is seen makes the row's largest logit one that finite masks are far from.
+  bool is_something(const std::vector<int64_t>& places, int64_t key) const {
+    return !is_bounded_ || known_part(places, key).first >= kSomeScore;
+  }
+
+ private:
+  bool depends(NodeId id) const { return of_scores_.count(id) > 0; }
+
+  // What is known of a logit, and whether that is all of it: something else than a score's.
+  std::pair<double, bool> known_part(const std::vector<int64_t>& places, int64_t key) const {
     const int64_t* place = places.data();
     double sum = 0;
     for (const Stage& stage : stages_) {
@@ -66,29 +88,29 @@ class Mask {
       }
       const bool is_true = number_at(stage.condition, place, key) != 0;
       const double other = number_at(stage.number, place, key);
-      if (is_true != (stage.kind == Stage::Kind::kTakeIfTrue)) return !(sum + other <= lowest_);
+      if (is_true != (stage.kind == Stage::Kind::kTakeIfTrue)) return {sum + other, true};
     }
-    return !(sum <= lowest_);
+    return {sum, false};
   }
 
- private:
-  bool depends(NodeId id) const { return of_scores_.count(id) > 0; }
-
-  // Whether scores and constants are all that logits are made of.
-  bool is_all_known() const {
-    std::vector<NodeId> pending = {a_.logits};
-    while (!pending.empty()) {
-      const NodeId id = pending.back();
-      pending.pop_back();
-      if (id == a_.scores) continue;
-      if (!depends(id)) {
-        if (!known(task_, id)) return false;
-        continue;
-      }
-      const std::vector<NodeId>& inputs = task_.node(id).inputs;
-      pending.insert(pending.end(), inputs.begin(), inputs.end());
+  // The largest magnitude of a node's elements if those of the operands are at most kMostOperand.
+  double most_of(NodeId id) const {
+    if (id == a_.scores) return kMostOperand * kMostOperand * static_cast<double>(a_.depth);
+    const ir::Node& node = task_.node(id);
+    if (node.inputs.empty() || node.type.dtype != ir::DType::kFloat32) return kInfinity;
+    const size_t of_score = depends(node.inputs[0]) ? 0 : 1;
+    if (node.inputs.size() == 1) {
+      const bool keeps = node.op == Op::kReshape || node.op == Op::kNeg || node.op == Op::kAbs;
+      if (!keeps && node.op != Op::kTanh) return kInfinity;
+      const double most = most_of(node.inputs[0]);
+      return node.op == Op::kTanh && most < kInfinity ? 1 : most;
     }
-    return true;
+    if (node.inputs.size() != 2) return kInfinity;
+    const auto number = ir::splat_value(task_.graph(), node.inputs[1 - of_score]);
+    const double factor = number ? std::fabs(*number) : kInfinity;
+    if (!(factor > 0 && factor < kInfinity)) return kInfinity;
+    if (node.op == Op::kMul) return most_of(node.inputs[of_score]) * factor;
+    return node.op == Op::kDiv && of_score == 0 ? most_of(node.inputs[0]) / factor : kInfinity;
   }
 
   // Takes in what `id` does, and goes on to where its scores come from.
@@ -113,14 +135,12 @@ class Mask {
     return true;
   }
 
-  // A number that is not known leaves -inf what it is.
   bool add_sum(const ir::Node& node, NodeId& id) {
     const size_t of_score = depends(node.inputs[0]) ? 0 : 1;
     const NodeId other = node.inputs[1 - of_score];
-    if (depends(other)) return false;
-    if (const std::optional<Known> number = known(task_, other)) {
-      stages_.push_back({Stage::Kind::kAdd, node.type.shape, *number, {}});
-    }
+    const std::optional<Known> number = known(task_, other);
+    if (depends(other) || !number) return false;
+    stages_.push_back({Stage::Kind::kAdd, node.type.shape, *number, {}});
     id = node.inputs[of_score];
     return true;
   }
@@ -138,13 +158,13 @@ class Mask {
   const Attention& a_;
   std::set<NodeId> of_scores_;
   std::vector<Stage> stages_;
-  double lowest_ = 0;
+  bool is_bounded_ = false;  // what the stages begin with
 };
 
 KeySpan span_of(const Mask& mask, const std::vector<int64_t>& places, int64_t keys) {
   KeySpan span{0, keys};
   while (span.begin < keys && !mask.is_seen(places, span.begin)) ++span.begin;
-  if (span.begin == keys) return {0, keys};
+  if (span.begin == keys || !mask.is_something(places, span.begin)) return {0, keys};
   while (!mask.is_seen(places, span.end - 1)) --span.end;
   return span;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Which keys the rows of an attention can see at all, where a mask that is known when compiling
-// keeps others from them: a causal one, a window. What no row of a strip sees need not be computed.
+// keeps others from them: a causal one, a window. What no row of a strip sees is not computed.
 //
-// A key is not seen where -inf is added to its score or selected in its place: its power is exactly
-// 0. So it is with a finite number of at most kNoScore, which stands for -inf in many models, if
-// all else between scores and logits is known, too: next to any score it makes the power 0.
-// That holds for finite operands. An infinity or a NaN of K or V at a key that a row does not see
-// makes NaN of that row by the formula (0 * NaN); here it does so only where the row's strip reads
-// it. A row that sees nothing has all keys read, for it is NaN, or the mean of V.
+// A key is not seen where its power is exactly 0, whatever the scores: where -inf is added to its
+// score or selected in its place, or a finite number of at most kNoScore, which stands for -inf in
+// many models, and the row has other keys. That takes scores that are finite and not too large, and
+// products with V that are 0: so operands within kMostOperand. Whether they are, the kernel finds
+// out as it packs them; where one is not, or is no number, all keys are read, and NaN is where the
+// formula has it. A row that sees nothing has all keys read, too.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ namespace camshaft::lower {
 struct Attention;
 
 inline constexpr double kNoScore = -1e30;
+inline constexpr double kMostOperand = 1e9;
 
 // Keys [begin, end).
 struct KeySpan {

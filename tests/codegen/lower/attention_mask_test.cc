@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kRows = 40, kKeys = 45, kDepth = 8;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLowest = -3.4028234663852886e38;
 
 using Sees = std::function<bool(int row, int key)>;
 
@@ -125,7 +126,7 @@ struct Joined {
 };
 
 TEST_CASE("rows see what a known mask leaves") {
-  for (const double low : {-kInfinity, -3.4028234663852886e38}) {
+  for (const double low : {-kInfinity, kLowest}) {
     for (const std::string& stages : {added(causal, low), selected(causal, low), compared(low)}) {
       const std::vector<KeySpan> seen = Joined(stages).attention().seen;
       REQUIRE(seen.size() == kRows);
@@ -161,15 +162,41 @@ TEST_CASE("masks that don't make a power 0, or are not known, leave all keys") {
   std::string capped = added(causal, -kInfinity);
   capped.replace(capped.find("%x ="), 4, "%u =");
   CHECK(is_all(capped + "%x = tanh(%u)\n"));
-  // A number instead of -inf is relative to what else is added: known or nothing.
+  // What is added may be infinite, so that -inf makes no number of it; and may be large, or the
+  // scores multiplied by too large a number, so that others are lower still. -inf in its place is
+  // what it is.
   const std::string bias = "%b1 = input \"bias\" : f32[1x2x40x45]\n" + shaped("b");
-  const auto with_bias = [&](double low) {
-    std::string stages = added(causal, low);
-    stages.replace(stages.find("%x ="), 4, "%u =");
-    return bias + stages + "%x = add(%b, %u)\n";
+  const std::string large = "%b1 = constant {1e20} : f32[1x1x1x1]\n" + shaped("b");
+  const auto after = [&](const std::string& before, std::string stages) {
+    const size_t at = stages.rfind("%s");
+    return before + stages.replace(at, 2, "%w");
   };
-  CHECK(is_all(with_bias(-3.4028234663852886e38)));
-  CHECK_FALSE(is_all(with_bias(-kInfinity)));
+  for (const std::string& before :
+       {bias + "%w = add(%s, %b)\n", large + "%w = mul(%s, %b)\n", std::string("%w = exp(%s)\n")}) {
+    CHECK(is_all(after(before, added(causal, -kInfinity))));
+    CHECK(is_all(after(before, selected(causal, kLowest))));
+    CHECK_FALSE(is_all(after(before, selected(causal, -kInfinity))));
+  }
+  const std::string scale = "%b1 = constant {0.25} : f32[1x1x1x1]\n" + shaped("b");
+  CHECK_FALSE(is_all(after(scale + "%w = mul(%s, %b)\n", added(causal, kLowest))));
+  CHECK_FALSE(is_all(after("%w = tanh(%s)\n", added(causal, kLowest))));
+}
+
+TEST_CASE("a row whose largest score is low, too, is read whole") {
+  const auto low_row = [](int row, int) { return row != 5; };
+  // All numbers of row 5 stand for -inf, of which the first is the least low.
+  std::string text = numbers(low_row, "0", "-3e38");
+  text.replace(text.find("-3e38"), 5, "-9e29");
+  const std::string stages =
+      "%a1 = constant {" + text + "} : f32[1x1x40x45]\n" + shaped("a") + "%w = add(%s, %a)\n";
+  std::string causal_too = added(causal, kLowest);
+  causal_too.replace(causal_too.find("%a1"), 3, "%h1");
+  causal_too.replace(causal_too.find("%a = broadcast(%a1)"), 19, "%h = broadcast(%h1)");
+  causal_too.replace(causal_too.find("add(%s, %a)"), 11, "add(%w, %h)");
+  const std::vector<KeySpan> seen = Joined(stages + causal_too).attention().seen;
+  REQUIRE(seen.size() == kRows);
+  CHECK(seen[5] == KeySpan{0, kKeys});
+  CHECK(seen[6] == KeySpan{0, 7});
 }
 
 // The same bits as with a mask that is only known when running.
@@ -202,8 +229,8 @@ TEST_CASE("what no row of a strip sees changes nothing") {
 }
 
 TEST_CASE("finite numbers that stand for -inf, and masks of positions, match the oracle") {
-  for (const std::string& stages : {selected(window, -3.4028234663852886e38), compared(-kInfinity),
-                                    compared(-3.4028234663852886e38)}) {
+  for (const std::string& stages :
+       {selected(window, kLowest), compared(-kInfinity), compared(kLowest)}) {
     const Joined joined(stages);
     const std::vector<ir::Literal> inputs = seeded_inputs(joined.graph);
     for (const int rows : {5, 13}) {
@@ -212,18 +239,28 @@ TEST_CASE("finite numbers that stand for -inf, and masks of positions, match the
   }
 }
 
-// The rule of attention_mask.h.
-TEST_CASE("an infinity at a key that no row of the strip sees has no say") {
-  const Joined joined(added(causal, -kInfinity));
-  std::vector<ir::Literal> inputs = seeded_inputs(joined.graph);
+// 0 * NaN: what is not seen has a say where the formula says so.
+TEST_CASE("infinities, large numbers and none make what the oracle makes of them") {
   const float infinity = std::numeric_limits<float>::infinity();
-  for (const size_t input : {1, 2}) {
-    std::byte* last = inputs[input].bytes.data() + (44 * kDepth) * sizeof(float);
-    std::memcpy(last, &infinity, sizeof infinity);
+  for (const std::string& stages :
+       {added(causal, -kInfinity), selected(causal, -kInfinity), selected(causal, kLowest)}) {
+    const Joined joined(stages);
+    REQUIRE_FALSE(joined.attention().seen.empty());
+    const std::vector<ir::Literal> usual = seeded_inputs(joined.graph);
+    for (const float number : {infinity, -infinity, std::nanf(""), 1e30f, -2e9f}) {
+      for (const size_t input : {0, 1, 2}) {
+        for (const int row : {0, 17, 39}) {
+          CAPTURE(stages.substr(0, 20), number, input, row);
+          std::vector<ir::Literal> inputs = usual;
+          std::memcpy(inputs[input].bytes.data() + (row * kDepth + 3) * sizeof(float), &number,
+                      sizeof number);
+          const std::vector<ir::Literal> whole = joined.run(inputs, 40);
+          check_against_oracle(joined.graph, inputs, whole, 1e-5);
+          CHECK(joined.run(inputs, 5, 3)[0].bytes == whole[0].bytes);
+        }
+      }
+    }
   }
-  const ir::OracleTensor y = ir::to_oracle(joined.run(inputs, 8)[0]);
-  CHECK(std::isfinite(y.floats[0]));
-  CHECK(std::isfinite(y.floats[7 * kDepth]));
 }
 
 }  // namespace
