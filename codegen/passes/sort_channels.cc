@@ -292,7 +292,11 @@ bool is_shuffle(const Node& node) {
 Graph sort_channels(const Graph& whole) {
   Graph graph = remove_dead(whole);  // a dead reader is none
   const std::vector<Node>& nodes = graph.nodes();
-  if (std::none_of(nodes.begin(), nodes.end(), is_shuffle)) return graph;
+  const auto is_conv = [](const Node& node) { return node.op == Op::kConv; };
+  if (std::none_of(nodes.begin(), nodes.end(), is_shuffle) ||
+      std::none_of(nodes.begin(), nodes.end(), is_conv)) {
+    return graph;
+  }
   const ChannelClasses classes(graph);
   const Orders orders(graph, classes);
   if (orders.is_empty()) return graph;
