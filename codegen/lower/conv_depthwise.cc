@@ -235,6 +235,16 @@ bool matches_pool(const Task& task) {
   return !task.has_images() && task.has_root(Op::kPool) && is_windowed(task);
 }
 
+// Windows that overlap, of narrow blocks, are better combined row by row (pool_rows), which takes
+// whole vectors, of neighbouring pixels too.
+bool pays_pool(const Task& task) {
+  const WindowAxis axis = window_of(task).last;
+  const int64_t block = common_block(task);
+  const int64_t lanes = task.target.lanes(DType::kFloat32);
+  return block >= lanes || lanes % block != 0 || axis.kernel < 3 || axis.kernel <= axis.stride ||
+         axis.out * block < lanes;
+}
+
 std::vector<Knobs> knobs_conv_depthwise(const Task& task) {
   return channel_knobs(task);
 }

@@ -36,7 +36,7 @@ constexpr Strategy kStrategies[] = {
     CAMSHAFT_STRATEGY(attention),
     CAMSHAFT_STRATEGY_THAT_PAYS(gemv),
     CAMSHAFT_STRATEGY(gemm),
-    CAMSHAFT_STRATEGY(pool),
+    CAMSHAFT_STRATEGY_THAT_PAYS(pool),
     CAMSHAFT_STRATEGY(pool_rows),
     CAMSHAFT_STRATEGY(reduce),
     CAMSHAFT_STRATEGY(elementwise),

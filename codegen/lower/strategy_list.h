@@ -33,6 +33,7 @@ CAMSHAFT_DECLARE_STRATEGY(gemv);
 bool pays_gemv(const Task& task);
 CAMSHAFT_DECLARE_STRATEGY(gemm);
 CAMSHAFT_DECLARE_STRATEGY(pool);
+bool pays_pool(const Task& task);
 CAMSHAFT_DECLARE_STRATEGY(pool_rows);
 CAMSHAFT_DECLARE_STRATEGY(reduce);
 CAMSHAFT_DECLARE_STRATEGY(scatter);
