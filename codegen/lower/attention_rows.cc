@@ -27,14 +27,13 @@ class Emitter {
         strip_(frame_, evaluator_, a_) {
     strip_.add_arrays(plan_.rows, plan_.pitch);
     scores_.shape = with_knobs(plan_.scores, knobs);
-    scores_.left = local("rows", plan_.rows * a_.depth);
-    scores_.left_pitch = a_.depth;
+    rows_ = local("rows", plan_.rows * a_.depth);
+    scores_.left = rows_of(kernel_, rows_, a_.depth);
     scores_.result = strip_.array();
     scores_.result_pitch = plan_.pitch;
     scores_.right = right_side(a_.k);
     product_.shape = plan_.product;
-    product_.left = strip_.array();
-    product_.left_pitch = plan_.pitch;
+    product_.left = rows_of(kernel_, strip_.array(), plan_.pitch);
     product_.result = local("sums", plan_.rows * a_.columns);
     product_.result_pitch = a_.columns;
     product_.right = right_side(a_.v);
@@ -80,8 +79,7 @@ class Emitter {
     return loop(kernel_, "r", plan_.rows, LoopKind::kSerial, [&](ExprId row) {
       return loop(kernel_, "k", a_.depth, LoopKind::kVector, [&](ExprId k) {
         const ExprId at = kernel_.add(kernel_.mul(row, a_.depth), k);
-        return std::vector<Stmt>{
-            ir::make_store(scores_.left, at, f32_value(a_.q, row_index(row, k)))};
+        return std::vector<Stmt>{ir::make_store(rows_, at, f32_value(a_.q, row_index(row, k)))};
       });
     });
   }
@@ -111,6 +109,7 @@ class Emitter {
   Evaluator evaluator_;
   AttentionStrip strip_;
   StreamedProduct scores_, product_;
+  ir::ArrayId rows_ = -1;       // of Q
   ExprId batch_ = ir::kNoExpr;  // the item's first one
 };
 

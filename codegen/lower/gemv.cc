@@ -19,7 +19,8 @@ using ir::KOp;
 using ir::LoopKind;
 using ir::Op;
 
-constexpr int64_t kMostLocalBytes = render::kMaxLocalBytes - (16 << 10);
+// Rows of the left side that are copied together first; longer ones are read where they lie.
+constexpr int64_t kMostLeftBytes = render::kMaxLocalBytes - (48 << 10);
 // Sums of a chunk, which pass through the first level of the caches many times.
 constexpr int64_t kMostChunkBytes = 16 << 10;
 constexpr int64_t kLine = 16;  // columns of a chunk are a multiple of it
@@ -74,8 +75,12 @@ class Emitter {
         evaluator_(kernel_, task, frame_.arrays) {
     chunk_ = chunk_columns(task, p_);
     product_.shape = with_knobs(streamed_shape(task, p_.rows, p_.b), knobs);
-    product_.left = kernel_.add_local("x", p_.dtype, p_.rows * p_.inner);
-    product_.left_pitch = p_.inner;
+    if (p_.rows * p_.inner * p_.element_bytes() <= kMostLeftBytes) {
+      rows_ = kernel_.add_local("x", p_.dtype, p_.rows * p_.inner);
+      product_.left = rows_of(kernel_, rows_, p_.inner);
+    } else {
+      product_.left = [this](int64_t row, ExprId k) { return left(kernel_.int_const(row), k); };
+    }
     product_.result = kernel_.add_local("y", p_.dtype, p_.rows * chunk_);
     product_.result_pitch = chunk_;
     const int64_t sums = product_.shape.sums();
@@ -98,12 +103,16 @@ class Emitter {
     return matrix_index(kernel_, p_.batch_shape, batch_, row, column);
   }
 
+  ExprId left(ExprId row, ExprId k) {
+    return kernel_.cast(evaluator_.value(p_.a, index(row, k)), p_.dtype);
+  }
+
   std::vector<Stmt> copy_rows() {
+    if (rows_ < 0) return {};
     return loop(kernel_, "r", p_.rows, LoopKind::kSerial, [&](ExprId row) {
       return loop(kernel_, "k", p_.inner, LoopKind::kVector, [&](ExprId k) {
-        const ExprId x = kernel_.cast(evaluator_.value(p_.a, index(row, k)), p_.dtype);
         const ExprId at = kernel_.add(kernel_.mul(row, p_.inner), k);
-        return std::vector<Stmt>{ir::make_store(product_.left, at, x)};
+        return std::vector<Stmt>{ir::make_store(rows_, at, left(row, k))};
       });
     });
   }
@@ -147,6 +156,7 @@ class Emitter {
   Kernel& kernel_;
   Evaluator evaluator_;
   StreamedProduct product_;
+  ir::ArrayId rows_ = -1;  // the left side's, where they are copied
   int64_t chunk_ = 1;
   ExprId batch_ = ir::kNoExpr;
 };
@@ -164,7 +174,6 @@ bool matches_gemv(const Task& task) {
   const Product p = make_product(task);
   if (node.type.elements() == 0 || p.inner == 0 || p.rows > kMostStreamedRows) return false;
   if (shared_matrix(task, p.b) != ir::kNoNode) return false;
-  if (p.rows * p.inner * p.element_bytes() + kMostChunkBytes > kMostLocalBytes) return false;
   return streamed_shape(task, p.rows, p.b).is_possible();
 }
 

@@ -95,9 +95,6 @@ class Emitter {
   }
 
  private:
-  ExprId left(int64_t row, ExprId step) {
-    return kernel_.load(product_.left, kernel_.add(step, row * product_.left_pitch));
-  }
   ExprId result(int64_t row, ExprId column) {
     return kernel_.add(column, row * product_.result_pitch);
   }
@@ -146,7 +143,7 @@ class Emitter {
           numbers.push_back(let(kernel_, body, "b", product_.right(k, column(v))));
         }
         for (size_t i = 0; i < sums.size(); ++i) {
-          const ExprId x = left(static_cast<int64_t>(i) / vectors, k);
+          const ExprId x = product_.left(static_cast<int64_t>(i) / vectors, k);
           const ExprId b = numbers[i % numbers.size()];
           sums[i] = let(kernel_, body, "s",
                         step == 0 ? kernel_.mul(x, b) : multiply_add(kernel_, x, b, sums[i]));
@@ -185,8 +182,8 @@ class Emitter {
         ExprId sum = kernel_.unary(KOp::kReduceAdd, acc.value(r, c));
         for (int64_t k = vectors * p_.lanes; k < p_.steps; ++k) {
           const ExprId step = kernel_.int_const(k);
-          sum = multiply_add(kernel_, left(r, step), product_.right(step, kernel_.add(first, c)),
-                             sum);
+          sum = multiply_add(kernel_, product_.left(r, step),
+                             product_.right(step, kernel_.add(first, c)), sum);
         }
         body.push_back(ir::make_store(product_.result, result(r, kernel_.add(first, c)), sum));
       }
@@ -199,7 +196,8 @@ class Emitter {
       const ExprId k = kernel_.add(kernel_.mul(number, p_.lanes), lane);
       std::vector<Stmt> body;
       std::vector<ExprId> xs;
-      for (int64_t r = 0; r < p_.rows; ++r) xs.push_back(let(kernel_, body, "x", left(r, k)));
+      for (int64_t r = 0; r < p_.rows; ++r)
+        xs.push_back(let(kernel_, body, "x", product_.left(r, k)));
       for (int64_t c = 0; c < acc.vectors(); ++c) {
         const ExprId b = let(kernel_, body, "b", product_.right(k, kernel_.add(first, c)));
         for (int64_t r = 0; r < p_.rows; ++r) {
@@ -226,6 +224,13 @@ RightSide right_side(const Task& task, NodeId node) {
   const auto rank = static_cast<size_t>(task.type(node).rank());
   if (neighbours.step_along(rank - 1) == 1) return RightSide::kRows;
   return neighbours.step_along(rank - 2) == 1 ? RightSide::kColumns : RightSide::kScattered;
+}
+
+std::function<ExprId(int64_t row, ExprId step)> rows_of(Kernel& kernel, ir::ArrayId array,
+                                                        int64_t pitch) {
+  return [&kernel, array, pitch](int64_t row, ExprId step) {
+    return kernel.load(array, kernel.add(step, row * pitch));
+  };
 }
 
 std::vector<Stmt> streamed_product(Kernel& kernel, const StreamedProduct& product) {

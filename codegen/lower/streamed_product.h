@@ -45,13 +45,18 @@ double panel_cycles(RightSide side, int64_t steps, int64_t columns);
 
 struct StreamedProduct {
   StreamedShape shape;
-  // Left side and result lie in local arrays, row after row `pitch` elements apart.
-  ir::ArrayId left = -1, result = -1;
-  int64_t left_pitch = 0, result_pitch = 0;
+  // An element of the left side, in the result's dtype.
+  std::function<ExprId(int64_t row, ExprId step)> left;
+  // The result, rows of a local array that begin so many elements apart.
+  ir::ArrayId result = -1;
+  int64_t result_pitch = 0;
   ir::ArrayId sums = -1;  // a local array of shape.sums() elements, if there are any
   // An element of the right side, in the result's dtype; columns count from the first computed one.
   std::function<ExprId(ExprId step, ExprId column)> right;
 };
+// A left side whose rows lie in an array, so many elements apart.
+std::function<ExprId(int64_t row, ExprId step)> rows_of(Kernel& kernel, ir::ArrayId array,
+                                                        int64_t pitch);
 // Writes the result.
 std::vector<Stmt> streamed_product(Kernel& kernel, const StreamedProduct& product);
 

@@ -75,6 +75,8 @@ TEST_CASE("one row and a few, either way that the right side may lie") {
     check_gemv({.inner = 1, .columns = 9, .is_turned = is_turned});
     check_gemv({.inner = 9, .columns = 1, .is_turned = is_turned});
     check_gemv({.batch = 3, .rows = 2, .inner = 64, .columns = 70, .is_turned = is_turned});
+    // Longer rows than are copied together.
+    check_gemv({.rows = 2, .inner = 40001, .columns = 5, .is_turned = is_turned});
     // More columns than one item's.
     check_gemv({.rows = 8, .inner = 19, .columns = 1043, .is_turned = is_turned});
   }
