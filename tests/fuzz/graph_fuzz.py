@@ -32,7 +32,8 @@ from graph_compare import Runner  # noqa: E402
 
 OPERATORS = {name: make for family in (
     graph_ops, graph_ops_nn, graph_ops_vision, graph_ops_rows, graph_ops_control,
-    graph_ops_quantized, graph_ops_attention, graph_ops_networks) for name, make in family.OPERATORS.items()}
+    graph_ops_quantized, graph_ops_attention, graph_ops_networks)
+             for name, make in family.OPERATORS.items()}
 MOST_STEPS = 8
 CHUNK = 240  # graphs between two lines of progress
 
