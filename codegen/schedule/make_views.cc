@@ -66,7 +66,17 @@ class ViewMaker {
 
   bool can_be_view(NodeId id) const {
     const std::optional<Run>& run = runs_[index(id)];
-    return run && run->offset_bytes % kBufferAlignment == 0 && graph_.node(id).type.elements() > 0;
+    return run && run->offset_bytes % kBufferAlignment == 0 &&
+           graph_.node(id).type.elements() > 0 && !is_part_of_another(id, *run);
+  }
+
+  // Whether a region writes the value into a concatenation's buffer, which would lack it.
+  bool is_part_of_another(NodeId id, const Run& run) const {
+    const int32_t number = schedule_.buffer_of[index(id)];
+    if (number < 0) return false;
+    const BufferInfo& buffer = schedule_.buffers[static_cast<size_t>(number)];
+    return buffer.part_of >= 0 &&
+           (buffer.part_of != run.base || buffer.part_offset_bytes != run.offset_bytes);
   }
 
   void make_view(NodeId id) {

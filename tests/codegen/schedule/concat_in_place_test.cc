@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "tests/codegen/schedule/schedule_testing.h"
 
@@ -120,6 +121,46 @@ TEST_CASE("concatenations in one another, and of the same values, share one buff
     CHECK(schedule.buffer(7).part_offset_bytes == 0);
     CHECK(schedule.buffer(8).part_offset_bytes == 32 * 16 * 4);
     CHECK(schedule.arena_bytes == 48 * 16 * 4);
+  }
+}
+
+// What the result lies in must be written there, though it could be read where it comes from: in
+// another order of channels, or by readers that compute it themselves.
+TEST_CASE("an operand that others could read elsewhere is written in its place all the same") {
+  const std::string head = R"(
+    %x = input "x" : f32[1x8x4x8]
+    %w = constant {seed 1} : f32[8x8x1x1]
+    %v = constant {seed 2} : f32[8x16x1x1]
+)" + conv("q", "x", "w");
+  const std::string end = conv("d", "c", "v") + "output \"y\" = %d\n";
+  const std::string turned = head + R"(
+    %r = reshape(%q) {shape=[1,4,2,4,8]}
+    %t = transpose(%r) {perm=[0,2,1,3,4]}
+    %a = exp(%t)
+    %s = reshape(%a) {shape=[1,8,4,8]}
+    %c = concat(%s, %q) {axis=1}
+    %m = exp(%s)
+)" + end + "output \"z\" = %m";
+  const std::string cut = head + R"(
+    %a = exp(%x)
+    %b = concat(%a, %x) {axis=1}
+    %p = exp(%b)
+    %s = slice(%p) {begin=[0,8,0,0], extent=[1,8,4,8], step=[1,1,1,1]}
+    %c = concat(%s, %q) {axis=1}
+    %m = neg(%s)
+)" + end + "output \"z\" = %m\noutput \"n\" = %p";
+  for (const std::string& text : {turned, cut}) {
+    for (const int32_t block : {1, 4, 8}) {
+      const Schedule schedule = schedule_of(text, block);
+      std::set<NodeId> written;
+      for (const Region& region : schedule.regions) written.insert(region.output);
+      for (const BufferInfo& part : schedule.buffers) {
+        if (part.part_of < 0) continue;
+        const NodeId base = schedule.buffers[static_cast<size_t>(part.part_of)].value;
+        CAPTURE(part.value, base);
+        CHECK((written.count(part.value) > 0 || written.count(base) > 0));
+      }
+    }
   }
 }
 
