@@ -25,6 +25,11 @@ class Heads:
         self.keys = m.choose((1, 2, 4, 7, 8, 9, 16, 17, 31, 48, 100))
         self.size = m.choose((1, 2, 5, 8, 16, 20))
         self.columns = m.choose((1, 3, 8, 9, 17, 32))
+        if m.chance(0.25):  # several strips of rows, and blocks of keys
+            self.batch, self.groups, self.each = 1, 1, m.choose((1, 1, 2))
+            self.heads = self.each
+            self.rows = m.choose((33, 40, 65, 96, 130)) // self.heads
+            self.keys = m.choose((self.rows, self.rows, 64, 129, 200))
         self.storage = m.choose((FLOAT,) * 6 + (HALF, BFLOAT16))
         self.strange = m.choose((None,) * 9 + (float("nan"), INFINITY, -INFINITY))
 
@@ -125,10 +130,11 @@ def capped(m, x):
     return m.node("Mul", [y, cap], exact=False, magnitude=10)
 
 
-def masked(m, x):
-    """Scores of which some do not count: by a table, by place, by a length, or all of a row."""
+def masked(m, x, is_strange):
+    """Scores of which some do not count: by a table, by place, by a length, or all of a row. What is
+    not finite at a key that does not count need not be read, so there all keys count a little."""
     batch, heads, rows, keys = x.shape
-    low = m.choose((-1e4, -1e9, LOWEST, -INFINITY, -INFINITY))
+    low = m.choose((-1e4, -1e9) if is_strange else (-1e4, -1e9, LOWEST, -INFINITY, -INFINITY))
     form = m.choose(("where", "add", "causal", "length", "padding", "slope"))
     if form == "slope":
         slopes = m.constant((2.0 ** -np.arange(heads)).astype(np.float32).reshape(heads, 1, 1))
@@ -209,6 +215,7 @@ def attention_spelt_out(m):
     what comes out: there may be no numbers in it, and infinities."""
     first = len(m.graph.values)
     h = Heads(m)
+    is_strange = h.strange is not None
     q, k, v = h.operands()
     x = m.node("MatMul", [q, k], exact=False, magnitude=8)
     for step in m.rng.permutation(3):
@@ -217,7 +224,7 @@ def attention_spelt_out(m):
         elif step == 1 and m.chance(0.15):
             x = capped(m, x)
         elif step == 2 and m.chance(0.7):
-            x = masked(m, x)
+            x = masked(m, x, is_strange)
     p = soft_maximum(m, x)
     if m.chance(0.15):
         p = m.node("Cast", [m.node("Cast", [p], exact=False, to=10)], exact=False, to=1)
