@@ -156,7 +156,7 @@ class Network:
 class QuantizedNetwork(Network):
     """The same of bytes, as exporters write them: numbers that are quantised behind each node and
     read back. Scales are powers of two, and sums below 2^24: so every implementation has the same
-    bits."""
+    bits, and where it rounds half of a step, the same way."""
 
     def __init__(self, m):
         self.m = m
@@ -198,6 +198,8 @@ class QuantizedNetwork(Network):
             kernel, stride, pad = 1, 1, 0
         channels = x.shape[1]
         groups = channels if m.chance(0.25) else 1
+        if groups == 1 and kernel == 3:
+            stride = 2  # no dense windows of stride 1: Winograd's sums are rounded
         out = channels if groups > 1 else m.choose(CHANNELS)
         if m.chance(0.3) and groups == 1:
             out = m.choose(self.values).shape[1]
