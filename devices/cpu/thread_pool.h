@@ -6,7 +6,8 @@
 // Of every step each thread has a share, an equal range, which it takes in chunks: a half, a
 // quarter, and so on. Who has done his share takes chunks of the others', so that a thread that is
 // slow, interrupted or still asleep delays the rest by no more than the chunk that it is in, and by
-// nothing where it is in none. Cores that run alike take nothing from each other.
+// nothing where it is in none. Cores that run alike take nothing from each other. The protocol is
+// checked in model/pool.pml.
 #pragma once
 
 #include <pthread.h>
@@ -66,16 +67,17 @@ class ThreadPool {
     uint32_t thread = 0;
     pthread_t handle = {};
   };
-  // What the others see of a thread. In one cache line: who finds a share used up asks for the
-  // progress next.
+  // What the others see of a thread. In one cache line, in what alignment leaves of the milestone:
+  // who finds a share used up asks for the progress next.
   struct Seat {
     // Twice the number of steps that the thread knows to be used up, and one more while it may be
     // running a chunk of the next one. Nobody but the thread writes it.
-    Milestone progress;
+    [[no_unique_address]] Milestone progress;
     // The thread's share: the step's number times 2^16, plus how many chunks of it are taken; of an
     // earlier step: none. Who takes a chunk counts it here.
     std::atomic<uint64_t> taken = 0;
   };
+  static_assert(sizeof(Seat) == sizeof(Milestone));
 
   ThreadPool(uint32_t threads, uint32_t spins);
   base::Status start_worker(uint32_t thread, std::span<const uint32_t> cpus);
