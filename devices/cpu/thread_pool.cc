@@ -242,7 +242,8 @@ void ThreadPool::run_shares(const Step& step, const Job& job, uint64_t number,
 }
 
 // Until nobody runs a chunk of this step any more, all of which are taken. A thread that says later
-// that it may do so finds none.
+// that it may do so finds none: of a share's claims, which are exchanges of one number, who has
+// seen the last knows what was said before any of them.
 void ThreadPool::wait_for_step(uint64_t number, uint32_t width, uint32_t thread) noexcept {
   // Who had no share hasn't seen that all are taken. The caller has one of every step.
   if (thread >= width) seats_[0].progress.wait(2 * number + 2, spins_);
@@ -278,8 +279,8 @@ void ThreadPool::run(const StepList& list) noexcept {
   steps_done_ += list.steps.size();
   publish(job, joined);
   run_steps(job, 0);
-  wait_for_step(steps_done_ - 1, width_of(list.steps.back(), thread_count_), 0);
-  // Over for those who are still on their way; the others find nothing more to do.
+  // All chunks are taken. Over for those who are still on their way; those who have come run what
+  // they took, find nothing more to do and leave.
   call_.advance(++jobs_ << kJoinedBits);
   for (uint32_t thread = 1; thread < joined; ++thread) {
     const uint64_t presence = presence_[thread].value();
