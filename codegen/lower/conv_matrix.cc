@@ -63,22 +63,19 @@ class MatrixConvEmitter {
   }
 
   LoweredKernel emit() {
-    const int64_t sets = ceil_div(conv_.column_tiles(), knobs_.vectors);
     const int64_t strips = conv_.batch * conv_.strips;
-    // Threads share strips, and where there are too few the sets of output channels.
-    const int64_t per_part =
-        ceil_div(sets, std::clamp<int64_t>(ceil_div(task_.threads, strips), 1, sets));
-    const int64_t parts = ceil_div(sets, per_part);  // none is empty
-    set_thread_loop(kernel_, strips * parts, [&](ExprId t) {
-      const ExprId part = kernel_.mod(t, parts);
-      const ExprId rest = kernel_.div(t, parts);
+    const ChannelSets sets(conv_.out_channels, knobs_.vectors, strips, task_.threads);
+    set_thread_loop(kernel_, strips * sets.parts, [&](ExprId t) {
+      const ExprId part = kernel_.mod(t, sets.parts);
+      const ExprId rest = kernel_.div(t, sets.parts);
       const ExprId strip = kernel_.mul(kernel_.mod(rest, conv_.strips), conv_.strip);
       n_ = kernel_.div(rest, conv_.strips);
       first_row_ = minimum(strip, conv_.height - conv_.strip);
       done_ = kernel_.mul(kernel_.sub(strip, first_row_), conv_.pitch);
       std::vector<Stmt> body = planes_ ? planes_->copy(n_, first_row_) : std::vector<Stmt>{};
-      const ExprId begin = kernel_.mul(part, per_part);
-      append(body, sets_between(begin, minimum(kernel_.add(begin, per_part), sets), sets));
+      append(body, sets.of_part(kernel_, part, [&](ExprId set, int64_t matrices) {
+        return set_body(set, matrices);
+      }));
       return body;
     });
     return std::move(frame_.lowered);
@@ -103,23 +100,6 @@ class MatrixConvEmitter {
     for (int32_t i = 0; i < knobs_.vectors; ++i) {
       ws_.push_back(kernel_.add_matrix("w", DType::kBFloat16, block / 2, 2 * kColumns));
     }
-  }
-
-  // Sets of output channels [begin, end) of `sets`; a last one that has fewer is apart.
-  std::vector<Stmt> sets_between(ExprId begin, ExprId end, int64_t sets) {
-    const int64_t whole = conv_.out_channels / (knobs_.vectors * kMatrixColumns);
-    std::vector<Stmt> body;
-    if (whole == 1 && sets == 1) return set_body(kernel_.int_const(0), knobs_.vectors);
-    if (whole > 0) {
-      body = loop_between(kernel_, "set", begin, minimum(end, whole), 0, whole - 1,
-                          [&](ExprId set) { return set_body(set, knobs_.vectors); });
-    }
-    if (whole == sets) return body;
-    std::vector<Stmt> last =
-        set_body(kernel_.int_const(whole), conv_.column_tiles() - whole * knobs_.vectors);
-    body.push_back(
-        ir::make_if(kernel_.binary(KOp::kEq, end, kernel_.int_const(sets)), std::move(last)));
-    return body;
   }
 
   std::vector<Stmt> set_body(ExprId set, int64_t columns) {

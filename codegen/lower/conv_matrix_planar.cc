@@ -113,20 +113,17 @@ class PlanarConvEmitter {
   }
 
   LoweredKernel emit() {
-    const int64_t sets = ceil_div(conv_.channel_matrices(), knobs_.vectors);
     const int64_t strips = conv_.batch * conv_.strips;
-    // Threads share strips, and where there are too few the sets of output channels.
-    const int64_t per_part =
-        ceil_div(sets, std::clamp<int64_t>(ceil_div(task_.threads, strips), 1, sets));
-    const int64_t parts = ceil_div(sets, per_part);  // none is empty
-    set_thread_loop(kernel_, strips * parts, [&](ExprId t) {
-      const ExprId part = kernel_.mod(t, parts);
-      const ExprId rest = kernel_.div(t, parts);
+    const ChannelSets sets(conv_.out_channels, knobs_.vectors, strips, task_.threads);
+    set_thread_loop(kernel_, strips * sets.parts, [&](ExprId t) {
+      const ExprId part = kernel_.mod(t, sets.parts);
+      const ExprId rest = kernel_.div(t, sets.parts);
       n_ = kernel_.div(rest, conv_.strips);
       first_ = kernel_.mul(kernel_.mod(rest, conv_.strips), conv_.strip);
       std::vector<Stmt> body = pack();
-      const ExprId begin = kernel_.mul(part, per_part);
-      append(body, sets_between(begin, minimum(kernel_.add(begin, per_part), sets), sets));
+      append(body, sets.of_part(kernel_, part, [&](ExprId set, int64_t matrices) {
+        return set_body(set, matrices);
+      }));
       return body;
     });
     return std::move(frame_.lowered);
@@ -246,23 +243,6 @@ class PlanarConvEmitter {
                         [&](ExprId column) { return pixel_body(block, matrix, column); });
           });
         });
-  }
-
-  // Sets of output channels [begin, end) of `sets`; a last one that is not whole is apart.
-  std::vector<Stmt> sets_between(ExprId begin, ExprId end, int64_t sets) {
-    const int64_t whole = conv_.out_channels / (knobs_.vectors * kMatrixRows);
-    if (whole == 1 && sets == 1) return set_body(kernel_.int_const(0), knobs_.vectors);
-    std::vector<Stmt> body;
-    if (whole > 0) {
-      body = loop_between(kernel_, "set", begin, minimum(end, whole), 0, whole - 1,
-                          [&](ExprId set) { return set_body(set, knobs_.vectors); });
-    }
-    if (whole == sets) return body;
-    std::vector<Stmt> last =
-        set_body(kernel_.int_const(whole), conv_.channel_matrices() - whole * knobs_.vectors);
-    body.push_back(
-        ir::make_if(kernel_.binary(KOp::kEq, end, kernel_.int_const(sets)), std::move(last)));
-    return body;
   }
 
   std::vector<Stmt> set_body(ExprId set, int64_t rows) {

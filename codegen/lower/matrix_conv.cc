@@ -214,4 +214,32 @@ std::vector<Knobs> rank_matrix_tiles(int64_t pixels, int64_t channels, int64_t r
   return cheapest_first(candidates);
 }
 
+ChannelSets::ChannelSets(int64_t channels, int64_t in_set, int64_t strips, int64_t threads)
+    : out_channels(channels),
+      vectors(in_set),
+      per_part(ceil_div(sets(), std::clamp<int64_t>(ceil_div(threads, strips), 1, sets()))),
+      parts(ceil_div(sets(), per_part)) {}
+
+std::vector<Stmt> ChannelSets::of_part(
+    Kernel& kernel, ExprId part,
+    const std::function<std::vector<Stmt>(ExprId, int64_t)>& body) const {
+  const auto minimum = [&](ExprId a, int64_t b) {
+    return kernel.binary(ir::KOp::kMin, a, kernel.int_const(b));
+  };
+  const int64_t whole = out_channels / (vectors * kMatrixColumns);
+  if (whole == 1 && sets() == 1) return body(kernel.int_const(0), vectors);
+  const ExprId begin = kernel.mul(part, per_part);
+  const ExprId end = minimum(kernel.add(begin, per_part), sets());
+  std::vector<Stmt> all;
+  if (whole > 0) {
+    all = loop_between(kernel, "set", begin, minimum(end, whole), 0, whole - 1,
+                       [&](ExprId set) { return body(set, vectors); });
+  }
+  if (whole == sets()) return all;
+  std::vector<Stmt> last = body(kernel.int_const(whole), matrices() - whole * vectors);
+  all.push_back(
+      ir::make_if(kernel.binary(ir::KOp::kEq, end, kernel.int_const(sets())), std::move(last)));
+  return all;
+}
+
 }  // namespace camshaft::lower

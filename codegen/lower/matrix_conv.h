@@ -15,10 +15,11 @@
 // taps, which lie together, and the next row begins a stride further on, inside the one before.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
-#include "codegen/lower/lower.h"
+#include "codegen/lower/frame.h"
 #include "codegen/lower/window.h"
 
 namespace camshaft::lower {
@@ -100,5 +101,24 @@ std::optional<MatrixConv> find_matrix_conv(const Task& task);
 // and `vectors` count the matrices of a tile. There are so many of them, of pixels and of output
 // channels; `rows` has a matrix of sums.
 std::vector<Knobs> rank_matrix_tiles(int64_t pixels, int64_t channels, int64_t rows);
+
+// Sets of matrices of output channels, `vectors` of them each: so many threads share `strips`
+// strips of pixels and, where there are too few, the sets of each, in parts of which none is empty.
+struct ChannelSets {
+  int64_t out_channels;
+  int64_t vectors;
+  int64_t per_part;
+  int64_t parts;
+
+  ChannelSets(int64_t out_channels, int64_t vectors, int64_t strips, int64_t threads);
+  // Statements for the sets of part `part`, each by `body(set, matrices of it)`; a last one that is
+  // not whole is apart.
+  std::vector<Stmt> of_part(Kernel& kernel, ExprId part,
+                            const std::function<std::vector<Stmt>(ExprId, int64_t)>& body) const;
+
+ private:
+  int64_t matrices() const { return (out_channels + kMatrixColumns - 1) / kMatrixColumns; }
+  int64_t sets() const { return (matrices() + vectors - 1) / vectors; }
+};
 
 }  // namespace camshaft::lower
